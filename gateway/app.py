@@ -66,7 +66,6 @@ from gateway.resources import (
     AuditedSessions,
     CombinedDefaults,
     ExpiredThings,
-    FileStore,
     KeyService,
     LogRetention,
     McpServerService,
@@ -79,7 +78,6 @@ from gateway.resources import (
     Shares,
     SkillService,
     UserSettings,
-    Workspaces,
     run_hourly,
 )
 from gateway.telemetry import Span, Tracer
@@ -90,6 +88,7 @@ from gateway.yaml_positions import Problems
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
 from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters, make_span_export
+from .file_storage import make_file_storage
 from .storage_factory import Storage, make_session_service, make_storage
 from .turn_routes import TurnRoutes
 
@@ -128,6 +127,8 @@ class Gateway:
         self._span_export: OtlpExport | None = None
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
+        self._file_storage = make_file_storage(config, clock, lambda: self.components.config)
+        self.files, self.workspaces = self._file_storage.files, self._file_storage.workspaces
         self.mcp_tools = McpToolLists(lambda: self.components.backends, lambda: self.addresses, clock)
         self.usage_store = UsageStore(kept.resources)
         self.usage_counts = UsageCounts(self.usage_store, clock)
@@ -141,7 +142,6 @@ class Gateway:
         self.hub = self._hub(kept.log)
         self.sessions = make_session_service(self.runtime, self.table, self.hub)
         self.resources, self.answers = kept.resources, kept.answers
-        self.files = FileStore(config.data / "files", clock, lambda: self.components.config.uploads)
         self.metrics.register(
             SessionMetrics(self.table, kept.log, lambda: self.components.config.limits.max_sessions))
         self.scheduler = self._scheduler()
@@ -180,7 +180,7 @@ class Gateway:
             tracer=self._tracer(), routes=self.routes,
             cancel_on_disconnect=config.on_disconnect == "cancel",
             cleanup=DeletedSessionCleanup(
-                Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
+                self.workspaces, Shares(kept.resources, clock),
                 lambda: self.components.backends.values(),
             ),
             defaults=self._session_defaults(kept.resources),
@@ -261,7 +261,6 @@ class Gateway:
             context.heartbeat = parts.config.limits.heartbeat_seconds
             context.send_timeout = parts.config.limits.send_seconds
             context.addresses = self.addresses
-            context.trust_uploads = parts.config.workspace.trust
             context.offers = _offers(parts.config)
         self.api_documents.forget()
 
@@ -284,6 +283,7 @@ class Gateway:
         await self.routes.close()
         await self.sessions.rest()
         await self.runtime.log.close()
+        await self._file_storage.close()
         if self._span_export is not None:
             await self._span_export.close()
         self.audit.close()
@@ -312,8 +312,8 @@ class Gateway:
             resources=self._managed, files=self.files, answers=self.answers, agents=self.components.cards,
             agent_service=self._agents, mcp_tools=self.mcp_tools, reloads=self._reloads,
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
-            addresses=self.addresses, trust_uploads=config.workspace.trust,
-            heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
+            addresses=self.addresses, workspaces=self.workspaces,
+            heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds,
             clock=self.clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
             agent_calls=self.usage.calls, tasks=self.scheduler, tools=BuiltinToolRunner(self.clock),
             is_stopping=lambda: self.readiness.is_draining, count_request=partial(self._count_message, name),
@@ -336,7 +336,7 @@ class Gateway:
             send_timeout=lambda: self.components.config.limits.send_seconds,
             limits=lambda: self.components.config.limits.model_dump(mode="json"),
             addresses=lambda: self.addresses, data=config.data,
-            trust_uploads=lambda: self.components.config.workspace.trust, metrics=self.metrics, keys=self.keys,
+            workspaces=self.workspaces, metrics=self.metrics, keys=self.keys,
             usage=self.usage_counts, is_stopping=lambda: self.readiness.is_draining,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
             default_agent=lambda: self.components.config.default_agent, started_at=self.clock(),

@@ -10,8 +10,8 @@ from gateway.client import proxy_for
 from gateway.config import Config
 from gateway.engine import SessionTable
 from gateway.http import Metrics
-from gateway.ports import Backend, Projector, StatefulBackend, StreamKey, StreamOptions
-from gateway.resources import AgentUsage, Shares, Workspaces
+from gateway.ports import Backend, Projector, StatefulBackend, StreamKey, StreamOptions, Workspaces
+from gateway.resources import AgentUsage, Shares
 from gateway.usage import StreamWatchers
 from mappings.language import LOST_LEVELS, feature_of
 

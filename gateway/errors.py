@@ -125,11 +125,19 @@ class Overloaded(GatewayError):
     """Whether nothing of the request was stored, or will be: the client may send the request again."""
 
 
+class FilesUnavailable(Overloaded):
+    """The store of files refuses, cannot be reached, or does not do what it says; nothing was stored."""
+
+
 class TimedOut(GatewayError):
     """Something took longer than its limit."""
 
     code = m.FaultCode.TIMEOUT
     retryable = True
+
+
+class FilesTimedOut(TimedOut):
+    """The store of files did not answer in time; nothing was stored that anybody can find."""
 
 
 class OutcomeUnknown(TimedOut):

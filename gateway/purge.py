@@ -5,8 +5,8 @@ server for a while, and has sessions deleted by the servers that write them.
 """
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Iterable
+import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from gateway.config import Config, RetentionSettings
 from gateway.errors import Conflict, Invalid, NotFound
-from gateway.ports import Resource
+from gateway.ports import FileContent, Resource
 from gateway.private_files import make_private_folder, private_opener
 from gateway.resources import Expired, ExpiredThings
 from gateway.storage.log import export_header, export_records
@@ -70,7 +70,7 @@ class UserPurge:
         """How much there is of each kind."""
         async with opened(self._config) as gateway:
             resources = await self._resources(gateway)
-            self._check_files(resources)
+            await self._check_files(gateway, resources)
             counted = {"session": len(await self._session_ids(gateway))}
             for one in resources:
                 counted[one.kind] = counted.get(one.kind, 0) + 1
@@ -79,20 +79,25 @@ class UserPurge:
         counted["stored response"] = await self._traces.count_responses(self._user)
         return {kind: number for kind, number in counted.items() if number}
 
-    def _check_files(self, resources: list[Resource]) -> None:
-        """Raise `Conflict` if the user has files, and not one of them is in the data folder."""
+    async def _check_files(self, gateway: Gateway, resources: list[Resource]) -> None:
+        """Raise `Conflict` if the user has files, and not one of them is where the settings say."""
         files = [one.resource_id for one in resources if one.kind == FILE]
-        folder = self._config.data / "files"
-        if files and not any((folder / name).exists() for name in files):
+        for name in files:
+            with suppress(NotFound):
+                await gateway.files.open(name)
+                return
+        if files:
+            folder = self._config.files_folder
+            where = self._config.files if folder is None else str(folder / "files")
             raise Conflict(
-                f"'{self._user}' has {len(files)} files, and {folder} has none of them; name the data folder that the "
+                f"'{self._user}' has {len(files)} files, and {where} has none of them; name the data folder that the "
                 "servers share with --data (if the files are lost, delete them over the API first)")
 
     async def export(self, folder: Path) -> None:
         """Write sessions.jsonl, resources.jsonl, and the folders `files` and `workspaces`; secrets stay sealed."""
         if folder.exists():  # noqa: ASYNC240  # a command has nobody else to serve
             raise Invalid(f"{folder} is there already; name a new folder")
-        data, seal = self._config.data, make_seal(self._config)
+        seal = make_seal(self._config)
         async with opened(self._config) as gateway:
             make_private_folder(folder)
             resources, ids = await self._resources(gateway), await self._session_ids(gateway)
@@ -107,8 +112,15 @@ class UserPurge:
                     while page := await gateway.runtime.log.read(session_id, after, PAGE):
                         file.write(export_records(page, seal))
                         after = page[-1].seq
-        _copy(data / "files", folder / "files", {one.resource_id for one in resources if one.kind == FILE})
-        _copy(data / "workspaces", folder / "workspaces", ids)
+            for one in resources:
+                if one.kind == FILE:
+                    with suppress(NotFound):  # its bytes are lost, or the user has deleted it meanwhile
+                        await _copy(await gateway.files.open(one.resource_id), folder / "files" / one.resource_id)
+            for session_id in ids:
+                space = gateway.workspaces.of(session_id)
+                for path in await space.paths():
+                    with suppress(NotFound):
+                        await _copy(await space.open(path), folder / "workspaces" / session_id / path)
 
     async def erase(self) -> bool:
         """Delete everything of the user; return whether the database was written anew, so that no remains are in it.
@@ -168,10 +180,9 @@ def _new_file(path: Path) -> BinaryIO:
     return open(path, "wb", opener=private_opener)
 
 
-def _copy(source: Path, target: Path, names: Iterable[str]) -> None:
-    for name in names:
-        if (source / name).is_dir():
-            shutil.copytree(source / name, target / name, symlinks=True)
-        elif (source / name).is_file():
-            make_private_folder(target)
-            shutil.copy2(source / name, target / name)
+async def _copy(content: FileContent, target: Path) -> None:
+    make_private_folder(target.parent)
+    with _new_file(target) as file:
+        async for chunk in content.read(0, content.size):
+            file.write(chunk)
+    os.utime(target, (content.changed_at, content.changed_at))

@@ -201,4 +201,4 @@ def settings_files(gateway: Gateway) -> list[Path]:
     """The files that the current settings, tables and agents were loaded from."""
     parts = gateway.components
     code = [file for made in parts.made.values() if made.module for file in made.module.files]
-    return [*parts.config.files, *(builtin_path(name) for name in parts.dialects), *code]
+    return [*parts.config.source_files, *(builtin_path(name) for name in parts.dialects), *code]

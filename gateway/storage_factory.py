@@ -99,8 +99,7 @@ def make_seal(config: Config) -> Seal:
     """Return the seal for stored secrets, with the keys of the settings or of the data folder."""
     if config.log == "memory":
         return UNSEALED
-    given = config.secrets_key.get_secret_value()
-    return FernetSeal(lambda: [key.strip() for key in given.split(",")] if given else [load_or_create_key(config.data)])
+    return FernetSeal(lambda: secrets_keys(config))
 
 
 def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
@@ -123,6 +122,12 @@ def make_redis(config: Config) -> "RedisClient":
     base = config.file.parent if config.file else Path()
     return RedisClient(
         RedisAddress.read(config.log, base), lease=config.limits.lease_seconds, fsync=config.durability == "fsync")
+
+
+def secrets_keys(config: Config) -> list[str]:
+    """Return the keys that seal secrets, of the settings or of the data folder; the first one seals."""
+    given = config.secrets_key.get_secret_value()
+    return [key.strip() for key in given.split(",")] if given else [load_or_create_key(config.data)]
 
 
 def make_key_store(config: Config) -> KeyStore:

@@ -10,7 +10,7 @@ from gateway.engine import SessionTable
 from gateway.engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics
 from gateway.http import Metrics
 from gateway.ports import NO_OPTIONS, StreamKey
-from gateway.resources import Shares, Workspaces
+from gateway.resources import FolderWorkspaces, Shares
 from gateway.storage.resources.memory import MemoryResources
 from gateway.usage import StreamWatchers, UsageCounts, UsageStore
 from tests.support.dialect_tables import DIALECTS, dialect
@@ -55,7 +55,7 @@ async def test_what_is_kept_for_a_deleted_session_is_deleted(tmp_path: Path) -> 
         async def forget(self, session_id: str) -> None:
             self.forgotten.append(session_id)
 
-    backend, workspaces = Keeping(), Workspaces(tmp_path / "workspaces")
+    backend, workspaces = Keeping(), FolderWorkspaces(tmp_path / "workspaces")
     (tmp_path / "workspaces" / "sess_1").mkdir(parents=True)
     cleanup = DeletedSessionCleanup(
         workspaces, Shares(MemoryResources(lambda: 0.0, lambda: 10), lambda: 0.0), lambda: [backend])

@@ -2,6 +2,7 @@
 
 from .access import load_certificate, make_tls_context
 from .loader import TEMPLATE, ConfigProblems, load_config, make_config
+from .oidc_settings import OidcSettings
 from .retention import RetentionRule, RetentionSettings
 from .routes import RouteSettings, WayBackSettings
 from .settings import (
@@ -11,9 +12,9 @@ from .settings import (
     DialectSettings,
     LimitSettings,
     LoggingSettings,
-    OidcSettings,
     OptionSettings,
     ToolSettings,
+    WorkspaceSettings,
 )
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "RouteSettings",
     "ToolSettings",
     "WayBackSettings",
+    "WorkspaceSettings",
     "load_certificate",
     "load_config",
     "make_config",

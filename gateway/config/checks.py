@@ -3,6 +3,7 @@
 The checks read the values as written, not the validated ones, so that they run even if another value has a wrong type.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from gateway.bucket_location import BucketLocation
 from gateway.errors import Invalid
 from gateway.json_values import JsonLimitExceeded, JsonValue, check_limits
 from gateway.yaml_positions import NodePath, Problem, YamlDocument, suggest
@@ -96,6 +98,19 @@ def _unknown_log(document: YamlDocument) -> Iterator[Problem]:
         return
     hint = suggest(log, LOG_KINDS) or f"there are: {', '.join(LOG_KINDS)}, sqlite:FILE, redis://HOST:PORT/DB"
     yield Problem(document.position(("log",)), f"unknown log '{log.partition('://')[0]}'", hint)
+
+
+def _files(document: YamlDocument) -> Iterator[Problem]:
+    files = _setting(document, "files")
+    if not isinstance(files, str) or "://" not in files:
+        return
+    try:
+        BucketLocation.read(files, os.environ)
+    except Invalid as error:
+        yield Problem(document.position(("files",)), error.message)
+    if "://" in str(_setting(document, "log")) and not _setting(document, "secrets_key"):
+        yield Problem(document.position(("files",)), "servers that share no folder need a common key for secrets",
+                      "set DRAGOMAN_SECRETS_KEY, the same 32 characters or more for all servers")
 
 
 def _nothing_to_serve(document: YamlDocument) -> Iterator[Problem]:
@@ -218,8 +233,8 @@ def _is_installed(package: str) -> bool:
 
 
 CHECKS: tuple[Callable[[YamlDocument], Iterator[Problem]], ...] = (
-    _open_to_the_network, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _dialect_folders,
-    _agents, _route, _limits, _telemetry,
+    _open_to_the_network, _certificate, _oidc, _unknown_log, _files, _nothing_to_serve, _mounts, _mappings,
+    _dialect_folders, _agents, _route, _limits, _telemetry,
 )
 
 

@@ -220,6 +220,7 @@ def _from_file(config: Config, file: Path, warnings: tuple[str, ...] = ()) -> Co
     home = Path.cwd() if file == TEMPLATE else file.absolute().parent
     absolute = config.model_copy(update={
         "data": home / config.data,
+        "files": str(home / config.files) if config.files and config.files_folder else config.files,
         "mappings": {name: home / table for name, table in config.mappings.items()},
         "dialect_folders": tuple(home / folder for folder in config.dialect_folders),
         "tls": config.tls and TlsSettings(certificate=home / config.tls.certificate, key=home / config.tls.key),

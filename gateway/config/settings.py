@@ -11,7 +11,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
@@ -19,9 +18,11 @@ from pydantic import (
 )
 
 import gateway.model as m
+from gateway.bucket_location import SCHEME
 from gateway.json_values import JsonObject
 
 from .access import Host, HostOrNetwork, Network, Origin
+from .oidc_settings import OidcSettings
 from .retention import RetentionSettings
 from .routes import RouteSettings
 
@@ -234,21 +235,6 @@ class ShadowSettings(SettingsModel):
     timeout_seconds: PositiveFloat = 300
 
 
-class OidcSettings(SettingsModel):
-    """Who signs the tokens of `auth: oidc`, and what a token must contain."""
-
-    issuer: NonEmptyText
-    audience: NonEmptyText
-    user_claim: NonEmptyText = "sub"
-    jwks_url: str = ""
-    algorithms: tuple[Literal[
-        "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"
-    ], ...] = ("RS256", "ES256")
-    leeway_seconds: NonNegativeFloat = 60
-    refresh_seconds: PositiveFloat = 60
-    cache_seconds: PositiveFloat = 3600
-
-
 @dataclass(frozen=True)
 class ConfigSource:
     """The file that settings were read from, its name as the user wrote it, and the warnings about old settings."""
@@ -269,6 +255,7 @@ class Config(SettingsModel):
     tls: TlsSettings | None = None
     data: Path = Path("data")
     log: str = "sqlite"
+    files: str = ""
     durability: Literal["normal", "fsync"] = "normal"
     secrets_key: Annotated[SecretStr, AfterValidator(_long_enough)] = SecretStr("")
     auth: Annotated[str | tuple[str, ...], AfterValidator(_known_auth)] = "none"
@@ -316,10 +303,15 @@ class Config(SettingsModel):
         return self._source.display_path
 
     @property
-    def files(self) -> tuple[Path, ...]:
+    def source_files(self) -> tuple[Path, ...]:
         """Every file that a change of the settings can come from: the settings, the tables, the certificate."""
         certificate = (self.tls.certificate, self.tls.key) if self.tls else ()
         return ((self.file,) if self.file else ()) + tuple(self.mappings.values()) + certificate
+
+    @property
+    def files_folder(self) -> Path | None:
+        """The folder that has the folders `files` and `workspaces`; None if a bucket has them."""
+        return None if self.files.startswith(SCHEME) else Path(self.files) if self.files else self.data
 
     @property
     def warnings(self) -> tuple[str, ...]:

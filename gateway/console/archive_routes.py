@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, BinaryIO, Literal
 
 from aiohttp import web
 from msgspec import Struct
@@ -27,10 +26,11 @@ from gateway.http import (
 from gateway.resources import (
     SessionArchive,
     Shares,
-    Workspaces,
     addresses_in,
-    pack_session,
+    opened_file,
+    pack_entries,
     read_session_lines,
+    session_entries,
     unpack_session,
     unpack_session_files,
 )
@@ -74,7 +74,6 @@ class ArchiveOperations:
 
     def __init__(self, services: ConsoleServices) -> None:
         self._services = services
-        self._workspaces = Workspaces(services.data / "workspaces", trusted=services.trust_uploads)
 
     def operations(self) -> list[Operation]:
         return [
@@ -91,7 +90,7 @@ class ArchiveOperations:
         view = await sessions.get(request[OWNER], request.match_info["id"])
         async with one_at_a_time(view.owner):
             if query.format == "zip":
-                return await self._zip(view)
+                return await self._zip(request, view)
             return bytes_attachment(b"".join(await self._lines(view)), f"{view.session_id}.jsonl", "application/jsonl")
 
     async def _lines(self, view: m.SessionView) -> list[bytes]:
@@ -105,16 +104,11 @@ class ArchiveOperations:
             after = page[-1].seq
         return lines
 
-    async def _zip(self, view: m.SessionView) -> web.StreamResponse:
-        space = self._workspaces.of(view.session_id)
-        draft = space.draft()
-        try:
-            records = await self._services.sessions.records(view.owner, view.session_id)
-            await asyncio.to_thread(pack_session, draft, records, space, self._services.clock())
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-        return attachment(draft, f"{view.session_id}.zip", "application/zip", fleeting=True)
+    async def _zip(self, request: web.Request, view: m.SessionView) -> web.StreamResponse:
+        space = self._services.workspaces.of(view.session_id)
+        records = await self._services.sessions.records(view.owner, view.session_id)
+        packed = await space.pack(pack_entries(session_entries(records, space, self._services.clock())))
+        return await attachment(request, packed, f"{view.session_id}.zip", "application/zip")
 
     async def take(self, request: web.Request) -> web.Response:
         owner = request[OWNER]
@@ -125,14 +119,14 @@ class ArchiveOperations:
             view = await self._services.sessions.import_session(owner, found.records)
             try:
                 if is_zip:
-                    await asyncio.to_thread(unpack_session_files, file, self._workspaces.of(view.session_id))
+                    await unpack_session_files(file, self._services.workspaces.of(view.session_id))
             except (GatewayError, OSError):
                 await self._services.sessions.delete(owner, view.session_id)
                 raise
         return json_response(session_of(view), 201)
 
     @asynccontextmanager
-    async def _received(self, request: web.Request) -> AsyncIterator[Path]:
+    async def _received(self, request: web.Request) -> AsyncIterator[BinaryIO]:
         """The file of the request, which is deleted afterwards."""
         files = self._services.files
         if request.content_type == "multipart/form-data":
@@ -140,13 +134,14 @@ class ArchiveOperations:
         else:
             stored = await files.store(_once(await read_bytes(request)))
         try:
-            yield files.path(stored.file_id)
+            async with opened_file(await files.open(stored.file_id)) as file:
+                yield file
         finally:
             await files.remove(stored.file_id)
 
-    def _checked(self, file: Path, is_zip: bool) -> SessionArchive:
+    def _checked(self, file: BinaryIO, is_zip: bool) -> SessionArchive:
         """The content of the file, unless its records name a forbidden address."""
-        found = unpack_session(file, "") if is_zip else read_session_lines(file.read_bytes())
+        found = unpack_session(file, "") if is_zip else read_session_lines(_whole(file))
         for field, url in addresses_in(found.records):
             if not url.startswith("data:"):
                 self._services.addresses().check(url, field)
@@ -226,6 +221,10 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
     yield content
 
 
-def _is_zip(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(ZIP_START)) == ZIP_START
+def _is_zip(file: BinaryIO) -> bool:
+    return file.read(len(ZIP_START)) == ZIP_START
+
+
+def _whole(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read()

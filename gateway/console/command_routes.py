@@ -8,7 +8,7 @@ from aiohttp import web
 from msgspec import Struct
 
 import gateway.model as m
-from gateway.errors import Invalid, NotFound
+from gateway.errors import Invalid
 from gateway.field_errors import describe_struct_error
 from gateway.http import OWNER, attachment, json_response, read_json_object, receive_form
 from gateway.resources import create_file_resource
@@ -103,10 +103,8 @@ class CommandRoutes:
 
     async def download(self, request: web.Request) -> web.StreamResponse:
         found = await self._services.resources.get(FILE, request[OWNER], request.match_info["id"])
-        path = self._services.files.path(found.resource_id)
-        if not path.is_file():
-            raise NotFound(f"the file '{found.resource_id}' is gone")
-        return attachment(path, str(found.body["name"]), str(found.body["media_type"]))
+        content = await self._services.files.open(found.resource_id)
+        return await attachment(request, content, str(found.body["name"]), str(found.body["media_type"]))
 
 
 def _parts(commands: Sequence[ConsoleCommand]) -> Iterator[tuple[str, m.AnyPart]]:

@@ -23,6 +23,7 @@ from gateway.http import (
     stream_sse,
 )
 from gateway.json_values import JsonObject
+from gateway.resources import content_of
 
 from .examination import CaseProgress, ExaminationEnd, ExaminationSubscription, Examiner, OutputLine, ShownExamination
 from .operations import OCTETS, SSE, ConsoleQuery, ConsoleServices, Operation, read_query
@@ -135,7 +136,7 @@ class ExaminationRoutes:
         one = self._examiner.get(request.match_info["id"])
         if not one.page_file.is_file():
             raise NotFound("this examination has no report")
-        return attachment(one.page_file, f"{one.dialect}-report.html", "text/html")
+        return await attachment(request, content_of(one.page_file), f"{one.dialect}-report.html", "text/html")
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         one, services = self._examiner.get(request.match_info["id"]), self._services

@@ -22,7 +22,7 @@ from gateway.http import (
     public,
     validate,
 )
-from gateway.ports import Addresses, Clock, Files, Resources, SessionService
+from gateway.ports import Addresses, Clock, Files, Resources, SessionService, Workspaces
 from gateway.resources import KeyService
 from gateway.usage import UsageCounts
 
@@ -73,11 +73,11 @@ class ConsoleServices:
     send_timeout: Callable[[], float]
     limits: Callable[[], Mapping[str, Any]]
     addresses: Callable[[], Addresses]
+    workspaces: Workspaces
     data: Path
     metrics: Metrics
     keys: KeyService
     usage: UsageCounts
-    trust_uploads: Callable[[], bool] = lambda: False
     is_stopping: Callable[[], bool] = lambda: False
     check_stored_bytes: Callable[[str, int], None] = lambda owner, size: None
     default_agent: Callable[[], str] = lambda: ""

@@ -5,18 +5,15 @@ from gateway.ports import ANONYMOUS
 from .answers import FORM, JSON, OCTETS, SSE, Answers, AnyFrame, Row, Shape, TableMessage, answers_of, described
 from .backpressure import ResumedSubscription, limit_send_buffers
 from .context import Context
+from .downloads import absolute_url, attachment, bytes_attachment, download_headers, signed_link_handler
 from .error_middleware import ErrorMiddleware, HttpStatusError
 from .file_transfer import (
     UploadForm,
-    absolute_url,
-    attachment,
-    bytes_attachment,
     guess_media_type,
     receive_file_contents,
     receive_files,
     receive_form,
     safe_file_name,
-    signed_link_handler,
 )
 from .health import Readiness, health_routes
 from .idempotency import Idempotency
@@ -122,6 +119,7 @@ __all__ = [
     "decode_cursor",
     "delay_100_continue",
     "described",
+    "download_headers",
     "dumps",
     "encode_array",
     "encode_cursor",

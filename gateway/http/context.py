@@ -37,6 +37,7 @@ from gateway.ports import (
     TaskStarter,
     ToolOutcome,
     ToolRunner,
+    Workspaces,
 )
 
 from .backpressure import ResumedSubscription
@@ -72,6 +73,7 @@ class Context(Generic[SettingsT]):
     sessions: SessionService
     resources: Resources
     files: Files
+    workspaces: Workspaces
     answers: ResponseStore
     agents: Mapping[str, m.AgentCard]
     agent_service: Agents
@@ -85,12 +87,8 @@ class Context(Generic[SettingsT]):
     """Which addresses clients may name."""
     heartbeat: float
     send_timeout: float
-    trust_uploads: bool = False
-    """Whether clients may upload files that agents read as configuration."""
     offers: OperatorOffers = NO_OFFERS
     """What the operator offers to all users."""
-    data: Path = Path("data")
-    """The folder for data that outlive the server."""
     clock: Clock = time.time
     keys: KeyRing | None = None
     replays: Replays | None = None

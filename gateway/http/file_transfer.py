@@ -1,15 +1,12 @@
-"""Receives files from multipart forms straight onto disk, and sends files as attachments that no browser runs."""
+"""Receives files from multipart forms straight into the store of files."""
 
-import asyncio
 import hashlib
 import mimetypes
 import re
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
 
 from aiohttp import (
     BadContentDispositionHeader,
@@ -20,16 +17,12 @@ from aiohttp import (
     StreamReader,
     web,
 )
-from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import HttpProcessingError
 
 from gateway.errors import Invalid, TooLarge
 from gateway.ports import Files, StoredFile
 
-from .answers import Answers
-from .mount_prefix import mount_prefix
 from .request import BodyDeadline, refuse_compressed
-from .security import Handler, mark_authenticated, public
 
 for _category in (BadContentDispositionHeader, BadContentDispositionParam):
     warnings.simplefilter("ignore", _category)  # a part without a name is refused; the warning is not needed
@@ -232,62 +225,3 @@ def _digest(part: _Part, content: str) -> str:
 
 def _join_digests(digests: list[str]) -> str:
     return hashlib.sha256("\0\0".join(digests).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-SAFE_MEDIA_TYPES = re.compile(
-    r"image/(png|jpeg|gif|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+|text/(plain|csv|markdown)"
-    r"|application/(json|zip|gzip|pdf|vnd\.[a-z0-9.+-]+)"
-)
-"""Types that a browser does not run; every other type is sent as plain bytes."""
-DOWNLOAD_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "sandbox; default-src 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "private, no-store",
-}
-
-
-class TemporaryFileResponse(web.FileResponse):
-    """A file that is deleted after it was sent."""
-
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        try:
-            return await super().prepare(request)
-        finally:
-            await asyncio.to_thread(self._path.unlink, missing_ok=True)
-
-
-def bytes_attachment(content: bytes, name: str, media_type: str) -> web.Response:
-    """Return bytes as a download."""
-    return web.Response(body=content, headers=_download_headers(name, media_type))
-
-
-def attachment(path: Path, name: str, media_type: str, *, fleeting: bool = False) -> web.FileResponse:
-    """Return the file as a download; `fleeting` deletes the file afterwards."""
-    made = TemporaryFileResponse if fleeting else web.FileResponse
-    return made(path, headers=_download_headers(name, media_type))
-
-
-def _download_headers(name: str, media_type: str) -> dict[str, str]:
-    kind = media_type if SAFE_MEDIA_TYPES.fullmatch(media_type) and "xml" not in media_type else OCTET_STREAM
-    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-    disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
-    return {**DOWNLOAD_HEADERS, "Content-Type": kind, "Content-Disposition": disposition}
-
-
-def signed_link_handler(files: Files) -> Handler:
-    """Return a handler for `…/{link}`: it sends the file that a signed link names to anybody who has the link."""
-    @public
-    @Answers(media_type="*/*")
-    async def serve(request: web.Request) -> web.StreamResponse:
-        link = files.read_link(request.match_info["link"])
-        mark_authenticated(request)
-        return attachment(files.path(link.file_id), link.name, link.media_type)
-
-    return serve
-
-
-def absolute_url(request: web.Request, path: str) -> str:
-    """Return the URL of a path of this server as the client sees it."""
-    return f"{request.scheme}://{request.host}{mount_prefix(request.app)}{path}"

@@ -1,6 +1,6 @@
 """The resources that dialects share beside sessions: stored objects, responses, files and token buckets."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
@@ -226,38 +226,6 @@ class ResponseStore(Protocol):
     async def find(self, place: IdempotencyKey) -> StoredResponse | None: ...
     async def store(self, place: IdempotencyKey, answer: StoredResponse) -> None:
         """Store the response in place of an older one; return when it is stored, and the key is released."""
-
-
-class StoredFile(Struct, frozen=True, kw_only=True):
-    """A stored file: its id, its size and its hash."""
-
-    file_id: str
-    size: int
-    sha256: str
-
-
-class FileLink(Struct, frozen=True, kw_only=True):
-    """What a signed link contains: a file, its name and type, and when the link expires."""
-
-    file_id: str
-    name: str
-    media_type: str
-    expires: float
-
-
-class Files(Protocol):
-    """Bytes by id; their owner and their name are in a `Resource`."""
-
-    def check_media_type(self, media_type: str) -> None:
-        """Refuse a media type that is not allowed."""
-    async def store(self, chunks: AsyncIterator[bytes]) -> StoredFile:
-        """Store all chunks, or nothing."""
-    def path(self, file_id: str) -> Path: ...
-    async def remove(self, file_id: str) -> None: ...
-    def link(self, file_id: str, name: str, media_type: str) -> tuple[str, float]:
-        """A signed link to the file, and when it expires."""
-    def read_link(self, word: str) -> FileLink:
-        """The content of a signed link."""
 
 
 class TokenBuckets(Protocol):

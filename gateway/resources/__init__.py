@@ -2,9 +2,12 @@
 
 from .agents import AGENT_NAME, AgentService, AgentUsage, UnknownModel, model_of, models_of
 from .audit import AuditedResources, AuditedSessions
+from .bucket_workspaces import BucketWorkspaces
 from .change_rules import Changes, RuledResources
 from .documents import Document, DocumentEntry, DocumentFolder
-from .files import FileStore, create_file_resource
+from .file_folder import FileFolder, content_of
+from .file_reader import opened_file
+from .files import FileStore, UploadRules, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
 from .log_retention import LogRetention
@@ -19,10 +22,11 @@ from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import (
     SessionArchive,
     addresses_in,
-    pack_session,
     read_session_lines,
+    session_entries,
     unpack_session,
     unpack_session_files,
+    workspace_entries,
 )
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
@@ -33,7 +37,8 @@ from .skills import SkillService
 from .tools import MAX_SECONDS as MAX_TOOL_SECONDS
 from .tools import Invocation, KnownTool, ToolDefinition, ToolService
 from .user_settings import CombinedDefaults, UserChoices, UserSettings
-from .workspaces import Workspace, WorkspaceItem, Workspaces
+from .workspaces import FolderWorkspaces, WorkspaceFolder
+from .zip_entries import pack_entries
 
 __all__ = [
     "AGENT_NAME",
@@ -46,6 +51,7 @@ __all__ = [
     "AlreadyExists",
     "AuditedResources",
     "AuditedSessions",
+    "BucketWorkspaces",
     "Changes",
     "CombinedDefaults",
     "Document",
@@ -53,7 +59,9 @@ __all__ = [
     "DocumentFolder",
     "Expired",
     "ExpiredThings",
+    "FileFolder",
     "FileStore",
+    "FolderWorkspaces",
     "Invocation",
     "KeyService",
     "KeyStore",
@@ -88,21 +96,24 @@ __all__ = [
     "ToolDefinition",
     "ToolService",
     "UnknownModel",
+    "UploadRules",
     "UserChoices",
     "UserSettings",
-    "Workspace",
-    "WorkspaceItem",
-    "Workspaces",
+    "WorkspaceFolder",
     "addresses_in",
+    "content_of",
     "create_file_resource",
     "model_of",
     "models_of",
-    "pack_session",
+    "opened_file",
+    "pack_entries",
     "read_session_lines",
     "read_skill_files",
     "read_skill_zip",
     "run_hourly",
+    "session_entries",
     "unpack_session",
     "unpack_session_files",
     "with_front_matter",
+    "workspace_entries",
 ]

@@ -3,26 +3,29 @@
 The addresses that a client named in the records of a session: asked before records from elsewhere are taken over.
 """
 
+import asyncio
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import orjson
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.errors import Invalid, TooLarge
+from gateway.errors import Invalid, NotFound, TooLarge
 from gateway.field_errors import describe_struct_error
 from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, JsonObject, read_json
+from gateway.ports import Workspace
 
-from .workspaces import Workspace
-from .zip_entries import check_entry, entry_chunks, open_zip, read_entry
+from .zip_entries import ZipEntry, check_entry, entry_chunks, open_zip, read_entry
 
 FORMAT, VERSION = "dragoman.session", 1
 MANIFEST, RECORDS, FILES = "manifest.json", "records.jsonl", "workspace/"
 MAX_MANIFEST, MAX_RECORDS, MAX_ENTRIES = 64 * 1024, 32 * 1024 * 1024, 10_002
+PIECE = 1024 * 1024
 MAX_LINES, MAX_ITEMS = 500_000, 2 * MAX_JSON_ITEMS
 """How many records a ZIP may have, and how many items each record may have."""
 ROOM, RATIO = 16 * 1024 * 1024, 20
@@ -54,8 +57,31 @@ class SessionArchive:
 
 
 # -- in ---------------------------------------------------------------------------------------------------------------
-def pack_session(draft: Path, records: Sequence[m.Record], workspace: Workspace, now: float) -> None:
-    """Write the ZIP without secrets, up to the last turn that has ended."""
+async def session_entries(
+    records: Sequence[m.Record], workspace: Workspace, now: float,
+) -> AsyncIterator[ZipEntry]:
+    """The entries of the ZIP: the session without secrets, up to the last turn that has ended, and its files."""
+    for name, content in (await asyncio.to_thread(_written, records, now)).items():
+        yield ZipEntry(name, _once(content), now)
+    async for entry in workspace_entries(workspace, prefix=FILES):
+        yield entry
+
+
+async def workspace_entries(workspace: Workspace, folder: str = ".", prefix: str = "") -> AsyncIterator[ZipEntry]:
+    """The files of a folder; one that is removed meanwhile is left out."""
+    for path in await workspace.paths(folder):
+        with suppress(NotFound):
+            file = await workspace.open(f"{folder}/{path}")
+            yield ZipEntry(prefix + path, file.read(0, file.size), file.changed_at)
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), PIECE):
+        yield content[start:start + PIECE]
+
+
+def _written(records: Sequence[m.Record], now: float) -> dict[str, bytes]:
+    """The manifest and the records."""
     records = [m.with_secrets(record, _nothing) for record in _whole(records)]
     created = records[0].event
     assert isinstance(created, m.SessionCreated)
@@ -65,11 +91,10 @@ def pack_session(draft: Path, records: Sequence[m.Record], workspace: Workspace,
         agent=created.agent, title=next((title for title in titles if title is not None), created.title),
         exported_at=now, records=len(records),
     )
-    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-        archive.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-        archive.writestr(RECORDS, b"".join(m.encode_record(record) + b"\n" for record in records))
-        for path in workspace.paths():
-            archive.write(workspace.file(path), FILES + path)
+    return {
+        MANIFEST: msgspec.json.format(msgspec.json.encode(manifest), indent=2),
+        RECORDS: b"".join(m.encode_record(record) + b"\n" for record in records),
+    }
 
 
 def _whole(records: Sequence[m.Record]) -> Sequence[m.Record]:
@@ -86,7 +111,7 @@ def _nothing(secrets: JsonObject) -> JsonObject:
 
 
 # -- out --------------------------------------------------------------------------------------------------------------
-def unpack_session(file: Path, keep: str) -> SessionArchive:
+def unpack_session(file: BinaryIO, keep: str) -> SessionArchive:
     """Read the ZIP; raises `Invalid`. Of the private metadata of dialects, only that of `keep` is read."""
     with _opened(file) as archive:
         names = _checked(archive)
@@ -122,22 +147,36 @@ def read_session_lines(content: bytes) -> SessionArchive:
     return SessionArchive(manifest, list(_whole(records)), [], len(content))
 
 
-def unpack_session_files(file: Path, workspace: Workspace) -> None:
+async def unpack_session_files(file: BinaryIO, workspace: Workspace) -> None:
     """Unpack the files, each within the limits of the workspace, and all within the limit of the ZIP."""
-    room = _room(file)
-    with _opened(file) as archive:
+    room, archive = _room(file), await asyncio.to_thread(_opened, file)
+    with archive:
         for name in _checked(archive):
             if name.startswith(FILES):
-                path = name.removeprefix(FILES)
-                room -= workspace.file(workspace.fill(path, entry_chunks(archive, name, room))).stat().st_size
+                counted = _Counted(entry_chunks(archive, name, room))
+                await workspace.take(await workspace.receive(counted.chunks()), name.removeprefix(FILES))
+                room -= counted.size
 
 
-def _room(file: Path) -> int:
+class _Counted:
+    """Chunks of an entry, each unpacked in a thread, and how many bytes they have."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self.size = 0
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while chunk := await asyncio.to_thread(next, self._chunks, b""):
+            self.size += len(chunk)
+            yield chunk
+
+
+def _room(file: BinaryIO) -> int:
     """How many bytes the files of a ZIP may have: a small ZIP does not become a large workspace."""
-    return ROOM + RATIO * file.stat().st_size
+    return ROOM + RATIO * file.seek(0, 2)
 
 
-def _opened(file: Path) -> zipfile.ZipFile:
+def _opened(file: BinaryIO) -> zipfile.ZipFile:
     return open_zip(file, MAX_ENTRIES)
 
 

@@ -5,7 +5,8 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import TypeVar
 
 from gateway.errors import Conflict, Invalid, NotFound
 
@@ -22,7 +23,7 @@ class WorkspacePaths:
     def place(self, path: str) -> Path:
         """The place of a path; raises if it is outside the root or behind a link."""
         place = self.root
-        for component in _components(path):
+        for component in path_components(path):
             place = place / component
             with suppress(OSError):
                 if stat.S_ISLNK(os.lstat(place).st_mode):
@@ -49,7 +50,8 @@ class WorkspacePaths:
         return str(place.relative_to(self.root))
 
 
-def _components(path: str) -> list[str]:
+def path_components(path: str) -> list[str]:
+    """The names of a path inside a workspace; raises `Invalid` if it leads elsewhere."""
     if path.startswith(("/", "~")) or "\\" in path:
         raise Invalid(f"'{path}' is not a path inside the workspace")
     components = [check_name(component) for component in path.split("/") if component not in ("", ".")]
@@ -65,11 +67,19 @@ def check_name(name: str) -> str:
     return name
 
 
+P = TypeVar("P", bound=PurePath)
+
+
+def copy_names(place: P, *, is_folder: bool) -> Iterator[P]:
+    """The places where a copy may be, the best one first."""
+    stem, suffix = (place.name, "") if is_folder else (place.stem, place.suffix)
+    names = (f"{stem} copy{suffix}" if number == 1 else f"{stem} copy {number}{suffix}" for number in range(1, 1000))
+    return (place.with_name(name) for name in names)
+
+
 def free_copy_path(place: Path) -> Path:
     """A free place for a copy."""
-    stem, suffix = (place.name, "") if place.is_dir() else (place.stem, place.suffix)
-    names = (f"{stem} copy{suffix}" if number == 1 else f"{stem} copy {number}{suffix}" for number in range(1, 1000))
-    return next(free for name in names if not (free := place.with_name(name)).exists())
+    return next(free for free in copy_names(place, is_folder=place.is_dir()) if not free.exists())
 
 
 def entries_of(folder: Path) -> Iterator["os.DirEntry[str]"]:

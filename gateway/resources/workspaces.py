@@ -1,19 +1,20 @@
-"""Workspaces: one folder of files per session."""
+"""Workspaces in folders: one folder of files per session."""
 
 import asyncio
 import re
 import secrets
 import shutil
-import zipfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
+from gateway.ports import FileContent, WorkspaceItem
 from gateway.private_files import make_private_folder
 
+from .file_folder import content_of
 from .workspace_paths import WorkspacePaths, check_name, entries_of, files_below, free_copy_path
 
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -32,21 +33,8 @@ class WorkspaceLimits:
 DEFAULT_WORKSPACE_LIMITS = WorkspaceLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceItem:
-    """One entry of a folder; a folder has no size."""
-
-    name: str
-    size: int | None
-    changed_at: float = field(default=0.0, compare=False)
-
-    @property
-    def is_folder(self) -> bool:
-        return self.size is None
-
-
-class Workspaces:
-    """All workspaces of one data folder; callers check the owner of the session."""
+class FolderWorkspaces:
+    """All workspaces of one folder; callers check the owner of the session."""
 
     def __init__(
         self,
@@ -60,17 +48,78 @@ class Workspaces:
         self._bounds = bounds
         self._trusted = trusted
 
-    def of(self, session_id: str) -> "Workspace":
-        if not SESSION_ID.fullmatch(session_id):
-            raise NotFound(f"there is no session '{session_id}'")
-        return Workspace(self._folder / session_id, self._folder / DRAFTS, self._bounds, trusted=self._trusted())
+    def of(self, session_id: str) -> "FolderWorkspace":
+        return FolderWorkspace(self.folder(session_id))
+
+    def folder(self, session_id: str) -> "WorkspaceFolder":
+        check_session_id(session_id)
+        return WorkspaceFolder(
+            self._folder / session_id, self._folder / DRAFTS, self._bounds, trusted=self._trusted())
 
     async def forget(self, session_id: str) -> None:
         """Delete the files of a deleted session."""
-        await asyncio.to_thread(shutil.rmtree, self.of(session_id).root, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, self.folder(session_id).root, ignore_errors=True)
 
 
-class Workspace:
+class FolderWorkspace:
+    """The files of one session; threads wait for the disk."""
+
+    def __init__(self, folder: "WorkspaceFolder") -> None:
+        self._folder = folder
+
+    @property
+    def file_bytes(self) -> int:
+        return self._folder.file_bytes
+
+    async def items(self, path: str) -> list[WorkspaceItem]:
+        return await asyncio.to_thread(self._folder.items, path)
+
+    async def open(self, path: str) -> FileContent:
+        return content_of(await asyncio.to_thread(self._folder.file, path))
+
+    async def paths(self, folder: str = ".") -> list[str]:
+        return await asyncio.to_thread(self._folder.paths, folder)
+
+    async def write(self, path: str, content: bytes) -> str:
+        return await asyncio.to_thread(self._folder.write, path, content)
+
+    async def receive(self, chunks: AsyncIterator[bytes]) -> str:
+        return str(await self._folder.receive(chunks))
+
+    async def take(self, draft: str, path: str) -> str:
+        return await asyncio.to_thread(self._folder.take, Path(draft), path)
+
+    async def discard(self, draft: str) -> None:
+        await asyncio.to_thread(Path(draft).unlink, missing_ok=True)
+
+    async def pack(self, chunks: AsyncIterator[bytes]) -> FileContent:
+        draft = self._folder.draft()
+        try:
+            with draft.open("wb") as opened:
+                async for chunk in chunks:
+                    await asyncio.to_thread(opened.write, chunk)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        return replace(content_of(draft), discard=lambda: self.discard(str(draft)))
+
+    async def remove(self, path: str) -> None:
+        await asyncio.to_thread(self._folder.remove, path)
+
+    async def rename(self, path: str, new_name: str) -> str:
+        return await asyncio.to_thread(self._folder.rename, path, new_name)
+
+    async def copy(self, path: str, to: str | None = None) -> str:
+        return await asyncio.to_thread(self._folder.copy, path, to)
+
+
+def check_session_id(session_id: str) -> None:
+    """Refuse what would be a path that leads elsewhere."""
+    if not SESSION_ID.fullmatch(session_id):
+        raise NotFound(f"there is no session '{session_id}'")
+
+
+class WorkspaceFolder:
     """The files of one session. Its methods wait for the disk: call them in a thread."""
 
     def __init__(self, root: Path, drafts: Path, bounds: WorkspaceLimits, *, trusted: bool = False) -> None:
@@ -108,37 +157,18 @@ class Workspace:
             raise NotFound(f"there is no file '{path}'")
         return place
 
-    def zipped(self, path: str = ".") -> Path:
-        """A ZIP of a folder in a temporary file, which the caller removes."""
-        folder = self._paths.place(path)
-        if not folder.is_dir() and folder != self.root:
-            raise NotFound(f"there is no folder '{path}'")
-        with self._drafted() as draft, zipfile.ZipFile(
-            draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False,
-        ) as archive:
-            for file in files_below(folder):
-                archive.write(file, str(file.relative_to(folder)))
-        return draft
-
-    def paths(self) -> list[str]:
-        """The paths of all files, relative to the root."""
-        return sorted(str(file.relative_to(self.root)) for file in files_below(self.root))
+    def paths(self, folder: str = ".") -> list[str]:
+        """The paths of all files of a folder, relative to it."""
+        place = self._paths.place(folder)
+        if not place.is_dir() and place != self.root:
+            raise NotFound(f"there is no folder '{folder}'")
+        return sorted(str(file.relative_to(place)) for file in files_below(place))
 
     # -- changing -------------------------------------------------------------------------------------------------
 
     def write(self, path: str, content: bytes) -> str:
         with self._drafted() as draft:
             draft.write_bytes(content)
-        return self.take(draft, path)
-
-    def fill(self, path: str, chunks: Iterable[bytes]) -> str:
-        """Write a file from chunks: all of it, or nothing."""
-        size = 0
-        with self._drafted() as draft, draft.open("wb") as opened:
-            for chunk in chunks:
-                size += len(chunk)
-                self._must_be_small(size)
-                opened.write(chunk)
         return self.take(draft, path)
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Path:

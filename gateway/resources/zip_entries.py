@@ -1,15 +1,21 @@
-"""Reads ZIPs from clients within limits; the sizes that a ZIP declares are not trusted."""
+"""Reads ZIPs from clients within limits, trusting no size that a ZIP declares; and packs ZIPs as a stream."""
 
+import asyncio
+import io
 import stat
 import struct
+import time
 import zipfile
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
 
 import gateway.model as m
 from gateway.errors import Invalid, TooLarge
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 CHUNK = 1024 * 1024
 DIRECTORY_BYTES_PER_ENTRY = 512
@@ -17,6 +23,8 @@ DIRECTORY_BYTES_PER_ENTRY = 512
 LAST, END, END_OF_LARGE = 65_536 + 22, b"PK\5\6", b"PK\6\7"
 """Where the end of a ZIP begins at the latest, and with what; a ZIP of more than 4 GB has another end before that."""
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a ZIP can say."""
 PLAIN_MODES = (0, stat.S_IFREG, stat.S_IFDIR)
 """What an entry may be; a ZIP that was not made on Unix says nothing of it."""
 
@@ -27,14 +35,10 @@ class InvalidZip(Invalid):
     usual_reason = m.FaultReason.INVALID_ZIP
 
 
-def open_zip(file: Path | BinaryIO, most: int) -> zipfile.ZipFile:
+def open_zip(file: BinaryIO, most: int) -> zipfile.ZipFile:
     """Open a ZIP that has so many entries at most."""
     try:
-        if isinstance(file, Path):
-            with file.open("rb") as opened:
-                _check_directory(opened, most)
-        else:
-            _check_directory(file, most)
+        _check_directory(file, most)
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):
         raise InvalidZip("the file is not a ZIP") from None
@@ -71,6 +75,54 @@ def entry_chunks(archive: zipfile.ZipFile, name: str, most: int, problem: str | 
                 yield chunk
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
         raise InvalidZip(f"{name[:80]!r} cannot be unpacked: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ZipEntry:
+    """A file that is to be packed."""
+
+    name: str
+    chunks: AsyncIterator[bytes]
+    changed_at: float = 0.0
+
+
+async def pack_entries(entries: AsyncIterator[ZipEntry]) -> AsyncIterator[bytes]:
+    """The bytes of a ZIP of the entries, as they are made: neither the ZIP nor an entry is ever whole in memory."""
+    made = _Made()
+    archive = zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False)
+    async for entry in entries:
+        when = max(time.localtime(entry.changed_at)[:6], EARLIEST)
+        head = zipfile.ZipInfo(entry.name, when)
+        head.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(head, "w", force_zip64=True) as opened:
+            async for chunk in entry.chunks:
+                await asyncio.to_thread(opened.write, chunk)
+                if piece := made.take():
+                    yield piece
+    archive.close()
+    yield made.take()
+
+
+class _Made(io.RawIOBase):
+    """Holds what was written until it is taken."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: "Buffer", /) -> int:
+        self._held += piece
+        return memoryview(piece).nbytes
+
+    def tell(self) -> int:
+        raise OSError("what was made can only be taken")
+
+    def take(self) -> bytes:
+        piece = bytes(self._held)
+        self._held.clear()
+        return piece
 
 
 def _check_directory(file: BinaryIO, most: int) -> None:

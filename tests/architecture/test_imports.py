@@ -10,7 +10,8 @@ from tests.support.source_trees import python_files, syntax_tree
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
 EVERYBODY = (
-    "gateway.errors", "gateway.field_errors", "gateway.hidden_modules", "gateway.ids", "gateway.json_values",
+    "gateway.bucket_location", "gateway.errors", "gateway.field_errors", "gateway.hidden_modules", "gateway.ids",
+    "gateway.json_values",
     "gateway.old_imports", "gateway.private_files", "gateway.quotas", "gateway.search_terms", "gateway.supervision",
     "gateway.time_slices", "gateway.trace_context", "gateway.yaml_positions",
 )
@@ -19,6 +20,7 @@ EVERYBODY = (
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.old_imports": (),
     "gateway.model": ("gateway.json_values", "gateway.old_imports"),
+    "gateway.bucket_location": ("gateway.errors",),
     "gateway.errors": ("gateway.model", "gateway.json_values"),
     "gateway.field_errors": (),
     "gateway.hidden_modules": (),
@@ -85,6 +87,7 @@ MEETING_PLACES = (
     "gateway.composition",
     "gateway.engine_parts",
     "gateway.storage_factory",
+    "gateway.file_storage",
     "gateway.loss_matrix",
     "gateway.purge",
     "gateway.server",

@@ -24,6 +24,7 @@ from gateway.storage import create_database
 from gateway.storage.redis import Command, CommandRefused, RedisConnection
 from tests.support.free_ports import free_port
 from tests.support.redis_server import redis_of_this_run
+from tests.support.s3.server import s3_server
 
 Run = Callable[..., Result]
 Usage = namedtuple("Usage", "total used free")
@@ -242,6 +243,23 @@ def test_a_redis_that_is_not_there_and_its_password(found: Look, home: Path, dra
     alone(found(f"log: redis://me:{secret}@127.0.0.1:{port}/0\nsecrets_key: {secret}"), "redis", Level.PROBLEM,
           f"Redis at redis://127.0.0.1:{port}/0 cannot be reached", "start it")
     assert secret not in dragoman("doctor").output + dragoman("doctor", "--json").output
+
+
+def test_a_bucket_that_works_and_one_that_refuses(
+    found: Look, home: Path, dragoman: Run, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with s3_server() as server:
+        for name, value in server.environ.items():
+            monkeypatch.setenv(name, value)
+        assert found("files: s3://agents/site") == []
+        assert server.objects() == {}
+        alone(found("files: s3://nowhere"), "bucket", Level.PROBLEM, "NoSuchBucket", "check bucket, endpoint")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-and-never-printed")
+        alone(found("files: s3://agents"), "bucket", Level.PROBLEM, "SignatureDoesNotMatch", "credentials")
+        assert "wrong-and" not in dragoman("doctor").output
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.setenv("HOME", str(home))
+        alone(found("files: s3://agents"), "bucket", Level.PROBLEM, "no credentials", "credentials")
 
 
 def test_a_file_with_a_password_that_others_may_read(found: Look, home: Path) -> None:

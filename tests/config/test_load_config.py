@@ -61,7 +61,7 @@ def test_paths_are_meant_from_the_folder_of_the_file(tmp_path: Path) -> None:
     (folder / "config.yaml").write_text(GOOD + "data: here\nmappings: {speech: table.yaml}\n")
     config = load_config(Path("elsewhere/config.yaml"), {"data": "/there"})
     assert config.data == Path("/there")
-    assert config.files == (folder / "config.yaml", folder / "table.yaml")
+    assert config.source_files == (folder / "config.yaml", folder / "table.yaml")
     assert load_config(Path("elsewhere/config.yaml")).data == folder / "here"
 
 

@@ -41,8 +41,8 @@ class Sessions:
 
 def context(sessions: Sessions) -> Context:
     return Context(
-        dialect="d", mount="/d", sessions=sessions, resources=None, files=None, answers=None, agents={"agent": CARD},
-        agent_service=None, mcp_tools=None,
+        dialect="d", mount="/d", sessions=sessions, resources=None, files=None, workspaces=None, answers=None,
+        agents={"agent": CARD}, agent_service=None, mcp_tools=None,
         table=None, settings=None,
         guard=Authenticator(None), addresses=None, heartbeat=1, send_timeout=1,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
-from gateway.resources import FileStore
+from gateway.resources import FileFolder, FileStore
 
 
 @dataclass
@@ -37,7 +37,18 @@ def rules() -> Rules:
 
 @pytest.fixture
 def store(tmp_path: Path, now: Now, rules: Rules) -> FileStore:
-    return FileStore(tmp_path / "files", now, lambda: rules)
+    return made(tmp_path / "files", now, rules)
+
+
+def made(folder: Path, now: Now, rules: Rules) -> FileStore:
+    kept = FileFolder(folder, now)
+    return FileStore(kept, now, lambda: rules, lambda: [kept.link_secret()])
+
+
+async def path_of(store: FileStore, file_id: str) -> Path:
+    path = (await store.open(file_id)).path
+    assert path is not None
+    return path
 
 
 async def said(*chunks: bytes) -> AsyncIterator[bytes]:
@@ -52,7 +63,7 @@ def left(tmp_path: Path) -> list[str]:
 async def test_bytes_are_kept_as_they_came(store: FileStore, tmp_path: Path) -> None:
     stored = await store.store(said(b"ab", b"", b"c"))
     assert (stored.size, stored.sha256) == (3, sha256(b"abc").hexdigest())
-    path = store.path(stored.file_id)
+    path = await path_of(store, stored.file_id)
     assert path.read_bytes() == b"abc"
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -60,13 +71,13 @@ async def test_bytes_are_kept_as_they_came(store: FileStore, tmp_path: Path) -> 
     await store.remove(stored.file_id)
     await store.remove(stored.file_id)
     with pytest.raises(NotFound):
-        store.path(stored.file_id)
+        await store.open(stored.file_id)
 
 
 async def test_the_same_bytes_are_two_files(store: FileStore) -> None:
     first, second = await store.store(said(b"x")), await store.store(said(b"x"))
     await store.remove(first.file_id)
-    assert store.path(second.file_id).read_bytes() == b"x"
+    assert (await path_of(store, second.file_id)).read_bytes() == b"x"
 
 
 async def test_too_much_or_nothing_leaves_no_trace(store: FileStore, tmp_path: Path) -> None:
@@ -124,7 +135,7 @@ async def test_an_upload_does_not_look_at_all_files_of_the_folder(
 async def test_an_id_that_is_none_of_ours_is_never_a_path(store: FileStore, tmp_path: Path, file_id: str) -> None:
     (tmp_path / "secret").write_text("x")
     with pytest.raises(NotFound):
-        store.path(file_id)
+        await store.open(file_id)
     await store.remove(file_id)
     assert (tmp_path / "secret").exists()
 
@@ -164,7 +175,7 @@ def test_a_link_cannot_be_changed(store: FileStore) -> None:
 
 
 def test_servers_of_one_folder_know_each_others_links(tmp_path: Path, now: Now, rules: Rules) -> None:
-    one, two, stranger = (FileStore(tmp_path / name, now, lambda: rules) for name in ("files", "files", "others"))
+    one, two, stranger = (made(tmp_path / name, now, rules) for name in ("files", "files", "others"))
     word, _ = one.link("file_x", "x", "text/plain")
     assert two.read_link(word).file_id == "file_x"
     assert (tmp_path / "files" / ".secret").stat().st_mode & 0o777 == 0o600

@@ -17,6 +17,7 @@ from gateway.resources import ExpiredThings, Retention, create_file_resource, ru
 from gateway.resources.retention import HOUR
 from gateway.storage.resources.memory import MemoryResources
 from tests.support.engine.engine_fixture import EngineFixture
+from tests.support.file_contents import whole
 from tests.support.gateway_server import Served, serving
 from tests.support.redis_server import redis_of_this_run
 
@@ -120,8 +121,8 @@ async def test_old_files_go_with_their_bytes(tmp_path: Path, days: Days, place: 
         assert [one.resource_id for one in await resources.list("file", "ada")] == [young]
         assert [one.resource_id for one in await resources.list("file", "bob")] == bobs[1:]
         with pytest.raises(NotFound):
-            served.gateway.files.path(old)
-        assert served.gateway.files.path(young).read_bytes() == b"bytes of a file"
+            await served.gateway.files.open(old)
+        assert await whole(await served.gateway.files.open(young)) == b"bytes of a file"
     assert sorted(audited(tmp_path)) == sorted(("file.deleted", "server", gone) for gone in (old, bobs[0]))
 
 

@@ -1,7 +1,7 @@
 """A session goes into a ZIP and comes out whole; a ZIP that somebody made up is refused."""
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,36 @@ import pytest
 
 import gateway.model as m
 from gateway.errors import Invalid, TooLarge
+from gateway.ports import Workspace
+from gateway.resources import FolderWorkspaces, pack_entries
 from gateway.resources.session_archive import (
     FORMAT,
     MANIFEST,
     RECORDS,
-    pack_session,
+    SessionArchive,
+    session_entries,
     unpack_session,
     unpack_session_files,
 )
-from gateway.resources.workspaces import Workspace, WorkspaceLimits, Workspaces
+from gateway.resources.workspaces import WorkspaceLimits
+from tests.support.file_contents import whole
 
 SECRET = m.Settings(secrets={"api_key": "hush"}, options={"tone": "plain"})
+
+
+async def pack(file: Path, records: Sequence[m.Record], space: Workspace) -> None:
+    with file.open("wb") as opened:
+        opened.writelines([piece async for piece in pack_entries(session_entries(records, space, 99.0))])
+
+
+def unpacked(file: Path, keep: str = "") -> SessionArchive:
+    with file.open("rb") as opened:
+        return unpack_session(opened, keep)
+
+
+async def unpack_files(file: Path, space: Workspace) -> None:
+    with file.open("rb") as opened:
+        await unpack_session_files(opened, space)
 
 
 def record(seq: int, event: Any, turn_id: str | None = None) -> m.Record:
@@ -46,7 +65,7 @@ RUNNING = [
 
 @pytest.fixture
 def space(tmp_path: Path) -> Workspace:
-    return Workspaces(tmp_path / "w", WorkspaceLimits(file_bytes=100, total_bytes=200, files=3)).of("sess_1")
+    return FolderWorkspaces(tmp_path / "w", WorkspaceLimits(file_bytes=100, total_bytes=200, files=3)).of("sess_1")
 
 
 @pytest.fixture
@@ -54,11 +73,11 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "session.zip"
 
 
-def test_a_session_comes_out_as_it_went_in_but_for_secrets(space: Workspace, file: Path) -> None:
-    space.write("a/b.txt", b"hello")
-    pack_session(file, TOLD, space, 99.0)
+async def test_a_session_comes_out_as_it_went_in_but_for_secrets(space: Workspace, file: Path) -> None:
+    await space.write("a/b.txt", b"hello")
+    await pack(file, TOLD, space)
     assert b"hush" not in b"".join(zipfile.ZipFile(file).read(name) for name in zipfile.ZipFile(file).namelist())
-    found = unpack_session(file, "mine")
+    found = unpacked(file, "mine")
     assert (found.manifest.title, found.manifest.agent, found.manifest.exported_at) == ("New", "a", 99.0)
     assert (found.manifest.model_version, found.files) == (m.MODEL_VERSION, ["a/b.txt"])
     assert found.records[3:] == TOLD[3:]
@@ -68,17 +87,17 @@ def test_a_session_comes_out_as_it_went_in_but_for_secrets(space: Workspace, fil
     assert created.metadata == {m.PRIVATE: {"mine": {"pinned": True}}, "shown": 1}
 
 
-def test_files_come_out_too(space: Workspace, file: Path, tmp_path: Path) -> None:
-    space.write("a/b.txt", b"hello")
-    pack_session(file, TOLD, space, 99.0)
-    other = Workspaces(tmp_path / "w").of("sess_2")
-    unpack_session_files(file, other)
-    assert other.file("a/b.txt").read_bytes() == b"hello"
+async def test_files_come_out_too(space: Workspace, file: Path, tmp_path: Path) -> None:
+    await space.write("a/b.txt", b"hello")
+    await pack(file, TOLD, space)
+    other = FolderWorkspaces(tmp_path / "w").of("sess_2")
+    await unpack_files(file, other)
+    assert await whole(await other.open("a/b.txt")) == b"hello"
 
 
-def test_a_turn_that_still_runs_stays_behind(space: Workspace, file: Path) -> None:
-    pack_session(file, [*TOLD, *RUNNING], space, 99.0)
-    assert len(unpack_session(file, "").records) == len(TOLD)
+async def test_a_turn_that_still_runs_stays_behind(space: Workspace, file: Path) -> None:
+    await pack(file, [*TOLD, *RUNNING], space)
+    assert len(unpacked(file, "").records) == len(TOLD)
 
 
 # -- ZIPs that somebody made up ---------------------------------------------------------------------------------------
@@ -107,7 +126,7 @@ def linked() -> zipfile.ZipInfo:
 
 
 def test_what_is_made_up_well_is_taken(file: Path) -> None:
-    assert unpack_session(made(file), "").records[3:] == TOLD[3:]
+    assert unpacked(made(file), "").records[3:] == TOLD[3:]
 
 
 @pytest.mark.parametrize("make", [
@@ -131,7 +150,7 @@ def test_what_is_made_up_well_is_taken(file: Path) -> None:
 def test_what_is_no_session_is_refused(file: Path, make: Callable[[Path], Any]) -> None:
     make(file)
     with pytest.raises(Invalid):
-        unpack_session(file, "")
+        unpacked(file, "")
 
 
 def test_a_broken_entry_is_refused(file: Path) -> None:
@@ -140,31 +159,31 @@ def test_a_broken_entry_is_refused(file: Path) -> None:
     content[at:at + 30] = b"\xff" * 30
     file.write_bytes(content)
     with pytest.raises(Invalid):
-        unpack_session(file, "")
+        unpacked(file, "")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_nothing_is_there_twice(file: Path) -> None:
     with pytest.raises(Invalid, match="twice"):
-        unpack_session(made(file, (RECORDS, LINES)), "")
+        unpacked(made(file, (RECORDS, LINES)), "")
 
 
-def test_bombs_do_not_go_off(file: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bombs_do_not_go_off(file: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TooLarge):
-        unpack_session(made(file, told=b" " * 70_000), "")
+        unpacked(made(file, told=b" " * 70_000), "")
     with pytest.raises(TooLarge):
-        unpack_session_files(made(file, ("workspace/big", b"0" * 1_000_000)), space)
+        await unpack_files(made(file, ("workspace/big", b"0" * 1_000_000)), space)
     with pytest.raises(TooLarge, match="holds 200 bytes"):
-        unpack_session_files(made(file, *((f"workspace/{n}", b"0" * 90) for n in range(3))), space)
+        await unpack_files(made(file, *((f"workspace/{n}", b"0" * 90) for n in range(3))), space)
     monkeypatch.setattr("gateway.resources.session_archive.MAX_RECORDS", 100)
     with pytest.raises(TooLarge):
-        unpack_session(made(file), "")
+        unpacked(made(file), "")
     monkeypatch.setattr("gateway.resources.session_archive.MAX_ENTRIES", 2)
     with pytest.raises(TooLarge):
-        unpack_session(made(file, ("workspace/a", b"")), "")
+        unpacked(made(file, ("workspace/a", b"")), "")
 
 
 @pytest.mark.parametrize("name", ["workspace/../../x", "workspace//etc/passwd/..", "workspace/a\\..\\..\\x"])
-def test_no_file_leads_out(file: Path, space: Workspace, name: str) -> None:
+async def test_no_file_leads_out(file: Path, space: Workspace, name: str) -> None:
     with pytest.raises(Invalid):
-        unpack_session_files(made(file, (name, b"x")), space)
+        await unpack_files(made(file, (name, b"x")), space)

@@ -1,18 +1,19 @@
 """Files of a session: kept in its folder, within bounds, and no path leads out of it."""
 
-import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from gateway.errors import Conflict, Invalid, NotFound, TooLarge
-from gateway.resources.workspaces import Workspace, WorkspaceItem, WorkspaceLimits, Workspaces
+from gateway.ports import WorkspaceItem
+from gateway.resources import FolderWorkspaces, WorkspaceFolder
+from gateway.resources.workspaces import WorkspaceLimits
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Workspace:
-    return Workspaces(tmp_path / "w", WorkspaceLimits(file_bytes=10, total_bytes=25, files=4)).of("sess_1")
+def space(tmp_path: Path) -> WorkspaceFolder:
+    return FolderWorkspaces(tmp_path / "w", WorkspaceLimits(file_bytes=10, total_bytes=25, files=4)).folder("sess_1")
 
 
 async def pieces(*chunks: bytes) -> AsyncIterator[bytes]:
@@ -20,11 +21,11 @@ async def pieces(*chunks: bytes) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def drafts(space: Workspace) -> list[Path]:
+def drafts(space: WorkspaceFolder) -> list[Path]:
     return list((space.root.parent / ".drafts").iterdir())
 
 
-def test_what_is_written_is_read_and_listed(space: Workspace) -> None:
+def test_what_is_written_is_read_and_listed(space: WorkspaceFolder) -> None:
     assert space.items() == []
     assert space.write("b/./c.txt", b"hello") == "b/c.txt"
     space.write("a.txt", b"hi")
@@ -38,8 +39,8 @@ def test_what_is_written_is_read_and_listed(space: Workspace) -> None:
 @pytest.mark.parametrize("path", [
     "..", "../x", "a/../../x", "/etc/passwd", "~/x", "a\\..\\x", "a\0b", "x" * 256, "/".join("x" * 33), "a\nb",
 ])
-def test_no_path_leads_out(space: Workspace, path: str) -> None:
-    for call in (space.items, space.file, space.zipped, space.remove, space.copy, lambda path: space.write(path, b"")):
+def test_no_path_leads_out(space: WorkspaceFolder, path: str) -> None:
+    for call in (space.items, space.file, space.paths, space.remove, space.copy, lambda path: space.write(path, b"")):
         with pytest.raises(Invalid):
             call(path)
 
@@ -47,10 +48,10 @@ def test_no_path_leads_out(space: Workspace, path: str) -> None:
 @pytest.mark.parametrize("session_id", ["", "..", ".drafts", "a/b", "x\0", "x" * 129])
 def test_no_session_is_a_way_out(tmp_path: Path, session_id: str) -> None:
     with pytest.raises(NotFound):
-        Workspaces(tmp_path).of(session_id)
+        FolderWorkspaces(tmp_path).of(session_id)
 
 
-def test_links_are_not_there(space: Workspace, tmp_path: Path) -> None:
+def test_links_are_not_there(space: WorkspaceFolder, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hush")
     space.write("a.txt", b"hi")
     (space.root / "link").symlink_to(tmp_path / "secret")
@@ -64,24 +65,23 @@ def test_links_are_not_there(space: Workspace, tmp_path: Path) -> None:
     ):
         with pytest.raises(NotFound):
             call()
-    with zipfile.ZipFile(space.zipped()) as archive:
-        assert archive.namelist() == ["a.txt"]
+    assert space.paths() == ["a.txt"]
     with pytest.raises(Conflict):
         space.rename("a.txt", "nowhere")
     assert not (tmp_path / "nothing").exists()
 
 
-def test_what_is_not_there(space: Workspace) -> None:
+def test_what_is_not_there(space: WorkspaceFolder) -> None:
     space.write("a.txt", b"")
     for call in (
         lambda: space.file("b"), lambda: space.items("b"), lambda: space.items("a.txt"), lambda: space.remove("b"),
-        lambda: space.rename("b", "c"), lambda: space.copy("b"), lambda: space.zipped("b"), lambda: space.file("."),
+        lambda: space.rename("b", "c"), lambda: space.copy("b"), lambda: space.paths("b"), lambda: space.file("."),
     ):
         with pytest.raises(NotFound):
             call()
 
 
-def test_a_file_is_no_folder_and_a_folder_no_file(space: Workspace) -> None:
+def test_a_file_is_no_folder_and_a_folder_no_file(space: WorkspaceFolder) -> None:
     space.write("a", b"")
     space.write("b/c", b"")
     for path in ("a/x", "b", "."):
@@ -90,7 +90,7 @@ def test_a_file_is_no_folder_and_a_folder_no_file(space: Workspace) -> None:
     assert drafts(space) == []
 
 
-def test_files_and_folders_are_renamed_and_removed(space: Workspace) -> None:
+def test_files_and_folders_are_renamed_and_removed(space: WorkspaceFolder) -> None:
     space.write("b/c.txt", b"x")
     space.write("a", b"")
     assert space.rename("b/c.txt", "d.txt") == "b/d.txt"
@@ -107,7 +107,7 @@ def test_files_and_folders_are_renamed_and_removed(space: Workspace) -> None:
         space.remove(".")
 
 
-def test_files_and_folders_are_copied(space: Workspace) -> None:
+def test_files_and_folders_are_copied(space: WorkspaceFolder) -> None:
     space.write("b/c.txt", b"x")
     assert space.copy("b/c.txt") == "b/c copy.txt"
     assert space.copy("b/c.txt", "d/e.txt") == "d/e.txt"
@@ -120,15 +120,7 @@ def test_files_and_folders_are_copied(space: Workspace) -> None:
     assert space.file("b copy/c.txt").read_bytes() == b"x"
 
 
-def test_a_folder_is_zipped(space: Workspace) -> None:
-    space.write("b/c.txt", b"x")
-    space.write("b/d/e.txt", b"y")
-    draft = space.zipped("b")
-    with zipfile.ZipFile(draft) as archive:
-        assert sorted(archive.namelist()) == ["c.txt", "d/e.txt"]
-
-
-def test_bounds_are_kept(space: Workspace) -> None:
+def test_bounds_are_kept(space: WorkspaceFolder) -> None:
     with pytest.raises(TooLarge, match="10 bytes"):
         space.write("a", b"x" * 11)
     for name in ("a", "b"):
@@ -143,7 +135,7 @@ def test_bounds_are_kept(space: Workspace) -> None:
     assert drafts(space) == []
 
 
-async def test_what_comes_in_pieces_is_whole_or_not_there(space: Workspace) -> None:
+async def test_what_comes_in_pieces_is_whole_or_not_there(space: WorkspaceFolder) -> None:
     assert space.take(await space.receive(pieces(b"he", b"llo")), "a") == "a"
     assert space.file("a").read_bytes() == b"hello"
     with pytest.raises(TooLarge):
@@ -151,14 +143,14 @@ async def test_what_comes_in_pieces_is_whole_or_not_there(space: Workspace) -> N
     assert drafts(space) == []
 
 
-async def test_all_that_comes_together_has_room(space: Workspace) -> None:
+async def test_all_that_comes_together_has_room(space: WorkspaceFolder) -> None:
     first, second = await space.receive(pieces(b"x" * 10)), await space.receive(pieces(b"x" * 10))
     with pytest.raises(TooLarge, match="holds 25 bytes"):
         await space.receive(pieces(b"x" * 6))
     assert sorted(drafts(space)) == sorted([first, second])
 
 
-async def test_a_forgotten_workspace_is_gone(space: Workspace, tmp_path: Path) -> None:
+async def test_a_forgotten_workspace_is_gone(space: WorkspaceFolder, tmp_path: Path) -> None:
     space.write("a", b"")
-    await Workspaces(tmp_path / "w").forget("sess_1")
+    await FolderWorkspaces(tmp_path / "w").forget("sess_1")
     assert not space.root.exists()

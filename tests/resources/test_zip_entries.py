@@ -15,8 +15,8 @@ from tests.support.skill_zips import zipped
 
 def test_entries_are_read_from_a_file_and_from_memory(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(zipped({"a": b"abc"}))
-    for source in (tmp_path / "a.zip", BytesIO(zipped({"a": b"abc"}))):
-        with open_zip(source, 1) as archive:
+    for source in ((tmp_path / "a.zip").open("rb"), BytesIO(zipped({"a": b"abc"}))):
+        with source, open_zip(source, 1) as archive:
             assert read_entry(archive, "a", 3) == b"abc"
             assert b"".join(entry_chunks(archive, "a", 3)) == b"abc"
 

@@ -11,8 +11,8 @@ import pytest
 
 import gateway.model as m
 from gateway.errors import Invalid, TooLarge
-from gateway.resources import session_archive
-from gateway.resources.workspaces import Workspaces
+from gateway.ports import Workspace
+from gateway.resources import FolderWorkspaces, session_archive
 from tests.support.dialects.blade.rest_server import Client, blade, say
 
 MIB = 1024 * 1024
@@ -77,23 +77,37 @@ def made(file: Path, files: int = 0, size: int = 0) -> Path:
     return file
 
 
-def test_files_are_held_to_their_room_while_they_are_unpacked(
+def size_of(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+async def unpack_files(file: Path, space: Workspace) -> None:
+    with file.open("rb") as opened:
+        await session_archive.unpack_session_files(opened, space)
+
+
+def unpack(file: Path) -> None:
+    with file.open("rb") as opened:
+        session_archive.unpack_session(opened, "")
+
+
+async def test_files_are_held_to_their_room_while_they_are_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(session_archive, "ROOM", 3 * MIB)
-    space = Workspaces(tmp_path / "w").of("sess_1")
+    space = FolderWorkspaces(tmp_path / "w").of("sess_1")
     with pytest.raises(TooLarge, match="more than a ZIP of this size may"):
-        session_archive.unpack_session_files(made(tmp_path / "bomb.zip", 5, MIB), space)
-    assert sum(file.stat().st_size for file in tmp_path.glob("w/**/*") if file.is_file()) <= 4 * MIB
+        await unpack_files(made(tmp_path / "bomb.zip", 5, MIB), space)
+    assert size_of(tmp_path / "w") <= 4 * MIB
     assert not list((tmp_path / "w" / ".drafts").iterdir())
 
 
-def test_a_zip_that_tells_a_smaller_size_than_it_has_is_refused(tmp_path: Path) -> None:
+async def test_a_zip_that_tells_a_smaller_size_than_it_has_is_refused(tmp_path: Path) -> None:
     file = made(tmp_path / "liar.zip", 1, MIB)
     content = file.read_bytes()
     file.write_bytes(content.replace(struct.pack("<L", MIB), struct.pack("<L", 10)))
     with pytest.raises(Invalid):
-        session_archive.unpack_session_files(file, Workspaces(tmp_path / "w").of("sess_1"))
+        await unpack_files(file, FolderWorkspaces(tmp_path / "w").of("sess_1"))
 
 
 def test_a_long_list_of_entries_is_refused_before_it_is_read(
@@ -107,7 +121,7 @@ def test_a_long_list_of_entries_is_refused_before_it_is_read(
     monkeypatch.setattr(session_archive, "MAX_ENTRIES", 1)
     monkeypatch.setattr("zipfile.ZipFile", trip)
     with pytest.raises(TooLarge, match="entries"):
-        session_archive.unpack_session(file, "")
+        unpack(file)
 
 
 def test_a_file_of_line_ends_is_not_split(tmp_path: Path) -> None:
@@ -116,4 +130,4 @@ def test_a_file_of_line_ends_is_not_split(tmp_path: Path) -> None:
         opened.writestr(session_archive.MANIFEST, manifest % m.MODEL_VERSION)
         opened.writestr(session_archive.RECORDS, b"\n" * 600_000)
     with pytest.raises(Invalid, match="there are 600000; 500000 may be"):
-        session_archive.unpack_session(tmp_path / "lines.zip", "")
+        unpack(tmp_path / "lines.zip")

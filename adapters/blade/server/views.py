@@ -11,8 +11,8 @@ import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
 from adapters.blade.wire import BlockType
 from gateway.json_values import JsonLimitExceeded, JsonObject, JsonValue, read_json
-from gateway.ports import DialectTable, IssuedKey
-from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredSkill, StoredTask, WorkspaceItem
+from gateway.ports import DialectTable, IssuedKey, WorkspaceItem
+from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredSkill, StoredTask
 
 from .turn_state import TurnBlock, TurnCall, TurnEntry, with_prefix
 

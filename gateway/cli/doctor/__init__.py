@@ -48,7 +48,7 @@ def find(file: "Path | None", data: "Path | None") -> Iterator["Finding"]:
     from gateway.yaml_positions import Problems
 
     from .machine import check_files, check_open_files, check_port, check_versions, ok, problem, warning
-    from .services import check_clock, check_database, check_redis, check_tls
+    from .services import check_bucket, check_clock, check_database, check_redis, check_tls
 
     yield from check_versions()
     try:
@@ -66,5 +66,6 @@ def find(file: "Path | None", data: "Path | None") -> Iterator["Finding"]:
     yield ok("settings", f"{name}; {'; '.join(parts)}")
     for line in config.warnings:
         yield warning("settings", line, "change the name in the settings")
-    for check in (check_port, check_files, check_open_files, check_database, check_redis, check_clock, check_tls):
+    for check in (check_port, check_files, check_open_files, check_database, check_redis, check_bucket, check_clock,
+                  check_tls):
         yield from check(config)

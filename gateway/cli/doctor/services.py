@@ -106,6 +106,28 @@ def _judge_redis(fields: dict[str, str], shown: str) -> Iterator[Finding]:
                       "set `appendonly yes` in redis.conf")
 
 
+def check_bucket(config: "Config") -> Iterator[Finding]:
+    """Whether the bucket of `files:` takes an object, returns it, lists it, and removes it."""
+    if config.files_folder is not None:
+        return
+    from gateway.errors import GatewayError
+    from gateway.file_storage import make_bucket
+
+    async def ask() -> str:
+        bucket = make_bucket(config, time.time)
+        try:
+            await bucket.check()
+        finally:
+            await bucket.close()
+        return bucket.location.shown
+
+    try:
+        yield ok("bucket", f"{asyncio.run(ask())} takes objects, lists them, returns them and removes them")
+    except GatewayError as error:
+        yield problem("bucket", error.message,
+                      "check bucket, endpoint and credentials; docs/production.md lists the rights that the key needs")
+
+
 def check_clock(config: "Config") -> Iterator[Finding]:
     """The time of this machine, compared with the files that a server has written here; and the time zones."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

@@ -64,7 +64,7 @@ class ConnectionPool:
         while True:
             connection, is_used = await self._connection()
             try:
-                connection.send(request, first=first, idle=idle, total=total)
+                connection.send(request, first=first, idle=idle, total=total, has_body=method != "HEAD")
                 try:
                     await connection.read_head()
                 except ConnectionLost:

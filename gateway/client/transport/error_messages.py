@@ -46,6 +46,7 @@ def suppress_statuses(statuses: Container[int]) -> Iterator[None]:
             raise
 
 
+_XML_ERROR = re.compile(r"<Code>([^<]*)</Code>\s*(?:<Message>([^<]*)</Message>)?")
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title>([^<]*)", re.IGNORECASE)
 
@@ -84,7 +85,9 @@ class UpstreamErrors:
 
 
 def _page_title(text: str) -> str:
-    """The title of an HTML page; any other text as it is."""
+    """The title of an HTML page, the code and the message of an XML error; any other text as it is."""
+    if found := _XML_ERROR.search(text):
+        return ": ".join(filter(None, found.groups()))
     if not _PAGE.match(text):
         return text
     title = _TITLE.search(text)

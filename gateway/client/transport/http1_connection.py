@@ -50,12 +50,15 @@ class Http1Connection(asyncio.Protocol):
 
     # -- a request and its response --------------------------------------------------------------------------------
 
-    def send(self, request: bytes, *, first: float, idle: float, total: float) -> None:
+    def send(
+        self, request: bytes, *, first: float, idle: float, total: float, has_body: bool = True,
+    ) -> None:
         """Send a request; the timeouts are for the beginning of the response, for each pause in it, and in total."""
         assert self._transport is not None, "the connection is open"
         if self.expiry is not None:
             self.expiry.cancel()
         self._answer = ResponseParser()
+        self._answer.has_body = has_body
         self._is_busy, self.received, self._taken, self._decompressor = True, 0, 0, None
         self._idle, self._timeout, self._total = idle, first, total
         self._since = self._loop.time()

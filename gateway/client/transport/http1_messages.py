@@ -39,17 +39,22 @@ def normalize_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def encode_request(
-    method: str, url: URL, body: JsonValue, headers: Mapping[str, str], *, is_absolute: bool = False,
+    method: str, url: URL, body: JsonValue | bytes, headers: Mapping[str, str], *, is_absolute: bool = False,
 ) -> bytes:
-    """The bytes of a request; the headers must have been normalized. A proxy is told the whole address."""
+    """The bytes of a request; the headers must have been normalized. A proxy is told the whole address.
+
+    A body of bytes is sent as it is, any other body as JSON.
+    """
     target = f"{url.origin()}{url.raw_path_qs}" if is_absolute else url.raw_path_qs
     if not target.isascii() or not target.isprintable() or " " in target:
         raise BackendFailed("the path of a request has a line break or another control character")
     payload, more = b"", dict[str, str]()
-    if body is not None:
+    if isinstance(body, bytes):
+        payload, more = body, {"content-length": str(len(body))}
+    elif body is not None:
         payload = orjson.dumps(body)
         more = {"content-type": "application/json", "content-length": str(len(payload))}
-    elif method != "GET":
+    elif method not in ("GET", "HEAD"):
         more = {"content-length": "0"}
     head = "".join([f"{name}: {value}\r\n" for name, value in {**headers, **more}.items()])
     return f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode() + payload
@@ -64,6 +69,8 @@ class ResponseParser:
 
     def __init__(self) -> None:
         self.status, self.headers = 0, dict[str, str]()
+        self.has_body = True
+        """False if the request was HEAD: the headers then speak of a body that does not come."""
         self.parts: list[bytes] = []
         """The chunks of the body that were not read yet."""
         self.has_head = self.is_complete = False
@@ -103,6 +110,7 @@ class ResponseParser:
         status = self._parser.get_status_code()
         if status >= 200:  # a status below 200 is not the final response
             self.status, self.keep_alive, self.has_head = status, self._parser.should_keep_alive(), True
+            self.is_complete = not self.has_body
 
     def on_message_complete(self) -> None:
         self.is_complete = self.has_head

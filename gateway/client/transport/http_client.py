@@ -27,7 +27,7 @@ MAX_ERROR_BODY_BYTES = 16 * MAX_QUOTED
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """A body that is read as a whole has at most so many bytes."""
 EVENT_STREAM = "text/event-stream"
-IDEMPOTENT_METHODS = frozenset(("GET", "PUT", "DELETE"))
+IDEMPOTENT_METHODS = frozenset(("GET", "HEAD", "PUT", "DELETE"))
 """Sending one of these requests twice has the same effect as sending it once."""
 
 
@@ -83,7 +83,7 @@ class HttpClient:
         """The parsed body of one response; None if the body is empty. Only a GET is retried."""
         async def request() -> Any:
             async with self.open(method, path, body, query=query, headers=headers) as connection:
-                return self._parsed(await self._read_whole(connection), connection.content_type)
+                return self._parsed(await self.read_whole(connection), connection.content_type)
 
         return await retry(request, self.timeouts.attempts if method == "GET" else 1)
 
@@ -97,14 +97,16 @@ class HttpClient:
 
     @asynccontextmanager
     async def open(
-        self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None,
+        self, method: str, path: str | URL, body: object = None, *, headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None, again: bool = False,
     ) -> AsyncIterator[Http1Connection]:
         """One attempt: a connection whose response has a status below 300 and a body that was not read yet.
 
+        A URL in place of a path below the server's address is used as it is.
         `again` says that the server may receive the request twice; with idempotent methods it always may.
         """
-        url = self.url_for(path).update_query(query) if query else self.url_for(path)
+        url = path if isinstance(path, URL) else self.url_for(path)
+        url = url.update_query(query) if query else url
         timeouts = self.timeouts
         if TRACEPARENT.get():
             headers = {**trace_headers(), **(headers or {})}
@@ -133,7 +135,8 @@ class HttpClient:
                 body += chunk
         return bytes(body[:MAX_ERROR_BODY_BYTES])
 
-    async def _read_whole(self, connection: Http1Connection) -> bytes:
+    async def read_whole(self, connection: Http1Connection) -> bytes:
+        """The body, if it is not too large for memory."""
         body = bytearray()
         while chunk := await connection.read_body():
             body += chunk

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
+from typing import BinaryIO
 
 from aiohttp import web
 
@@ -27,9 +27,10 @@ from gateway.http import (
 from gateway.resources import (
     SessionArchive,
     Shares,
-    Workspaces,
     addresses_in,
-    pack_session,
+    opened_file,
+    pack_entries,
+    session_entries,
     unpack_session,
     unpack_session_files,
 )
@@ -50,21 +51,15 @@ class ArchiveRoutes:
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
-        self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 
     @Answers(media_type="application/zip")
     async def export(self, request: web.Request) -> web.StreamResponse:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
-        space = self.workspaces.of(view.session_id)
-        draft = space.draft()
-        try:
-            async with one_at_a_time(view.owner):
-                records = await self.context.sessions.records(view.owner, view.session_id)
-                await asyncio.to_thread(pack_session, draft, records, space, self.context.clock())
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-        return attachment(draft, f"{view.session_id}.zip", "application/zip", fleeting=True)
+        space = self.context.workspaces.of(view.session_id)
+        async with one_at_a_time(view.owner):
+            records = await self.context.sessions.records(view.owner, view.session_id)
+            packed = await space.pack(pack_entries(session_entries(records, space, self.context.clock())))
+        return await attachment(request, packed, f"{view.session_id}.zip", "application/zip")
 
     @Answers("import.preview", reads_type=FORM)
     async def preview(self, request: web.Request) -> web.Response:
@@ -81,28 +76,29 @@ class ArchiveRoutes:
         return json_response(self.context.table.object("imported", session_id=view.session_id))
 
     @asynccontextmanager
-    async def _received(self, request: web.Request) -> AsyncIterator[tuple[dict[str, str], Path]]:
+    async def _received(self, request: web.Request) -> AsyncIterator[tuple[dict[str, str], BinaryIO]]:
         """The fields of the form and the ZIP, which is deleted afterwards."""
         form, stored = await receive_form(request, self.context.files)
         try:
-            yield form.fields, self.context.files.path(stored.file_id)
+            async with opened_file(await self.context.files.open(stored.file_id)) as file:
+                yield form.fields, file
         finally:
             await self.context.files.remove(stored.file_id)
 
-    async def _unpacked(self, file: Path) -> SessionArchive:
+    async def _unpacked(self, file: BinaryIO) -> SessionArchive:
         """The content of the ZIP, unless its records name a forbidden address."""
         return await asyncio.to_thread(self._checked, file)
 
-    def _checked(self, file: Path) -> SessionArchive:
+    def _checked(self, file: BinaryIO) -> SessionArchive:
         found = unpack_session(file, self.context.dialect)
         self.context.check_addresses(addresses_in(found.records))
         return found
 
-    async def _fill(self, view: m.SessionView, file: Path, fields: Mapping[str, str]) -> None:
+    async def _fill(self, view: m.SessionView, file: BinaryIO, fields: Mapping[str, str]) -> None:
         """Store the files and the name of an imported session; if one fails, the session is deleted."""
         title, solution = fields.get("name", "").strip()[:500], fields.get("solution_id", "").strip()
         try:
-            await asyncio.to_thread(unpack_session_files, file, self.workspaces.of(view.session_id))
+            await unpack_session_files(file, self.context.workspaces.of(view.session_id))
             if title or solution:
                 template = {"solution_id": solution} if solution else {}
                 await update_private(self.context, view.owner, view.session_id, title or None, **template)

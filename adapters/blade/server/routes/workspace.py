@@ -1,9 +1,7 @@
 """Blade's files of a session: list, read, write, upload, rename, copy and pack."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TypeVar
 
 import orjson
 from aiohttp import web
@@ -24,12 +22,11 @@ from gateway.http import (
     read_json,
     receive_files,
 )
-from gateway.resources import Workspace, Workspaces
+from gateway.ports import Workspace
+from gateway.resources import pack_entries, workspace_entries
 
 MAX_UPLOADED_FILES = 256
 """How many files one upload may have, and the name of their field."""
-
-T = TypeVar("T")
 
 
 def workspace_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
@@ -51,54 +48,54 @@ class WorkspaceRoutes:
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
-        self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 
     @Answers([("file", "folder")])
     async def listed(self, request: web.Request) -> web.Response:
         space, path = await self._space(request), _path(request)
         return json_response(
-            [views.item_body(self.context.table, item, path) for item in await _in_thread(space.items, path)]
+            [views.item_body(self.context.table, item, path) for item in await space.items(path)]
         )
 
     @Answers(media_type="*/*")
     async def get(self, request: web.Request) -> web.StreamResponse:
         space = await self._space(request)
-        file = await _in_thread(space.file, _path(request))
-        return attachment(file, file.name, guess_media_type(None, file.name))
+        path = _path(request)
+        name = path.rpartition("/")[2]
+        return await attachment(request, await space.open(path), name, guess_media_type(None, name))
 
     @Answers("file.written", reads=FileContent)
     async def put(self, request: web.Request) -> web.Response:
         space, body = await self._space(request, changing=True), await read_json(request, FileContent)
-        path = await _in_thread(space.write, _path(request), body.content.encode())
+        path = await space.write(_path(request), body.content.encode())
         return await self._changed(request, path, "file.written")
 
     @Answers("deleted")
     async def delete(self, request: web.Request) -> web.Response:
         space, path = await self._space(request, changing=True), _path(request)
-        await _in_thread(space.remove, path)
+        await space.remove(path)
         return await self._changed(request, path, "deleted")
 
     @Answers("file.path", reads=RenameFile)
     async def rename(self, request: web.Request) -> web.Response:
         space, body = await self._space(request, changing=True), await read_json(request, RenameFile)
-        return await self._changed(request, await _in_thread(space.rename, _path(request), body.new_name), "file.path")
+        return await self._changed(request, await space.rename(_path(request), body.new_name), "file.path")
 
     @Answers("file.path", reads=CopyRequest, may_be_empty=True)
     async def copy(self, request: web.Request) -> web.Response:
         space = await self._space(request, changing=True)
         body = await read_json(request, CopyRequest) if request.can_read_body else CopyRequest()
-        return await self._changed(request, await _in_thread(space.copy, _path(request), body.destination), "file.path")
+        return await self._changed(request, await space.copy(_path(request), body.destination), "file.path")
 
     @Answers(media_type="application/zip")
     async def download(self, request: web.Request) -> web.StreamResponse:
         space, path = await self._space(request), _path(request)
-        draft = await _in_thread(space.zipped, path)
+        packed = await space.pack(pack_entries(workspace_entries(space, path)))
         name = f"{Path(path).name or request.match_info['id']}.zip"
-        return attachment(draft, name, "application/zip", fleeting=True)
+        return await attachment(request, packed, name, "application/zip")
 
     @Answers(Row("files.uploaded", failed=["file.refused"]), reads_type=FORM)
     async def upload(self, request: web.Request) -> web.Response:
-        space, drafts = await self._space(request, changing=True), list[Path]()
+        space, drafts = await self._space(request, changing=True), list[str]()
 
         async def store(chunks: AsyncIterator[bytes]) -> None:
             drafts.append(await space.receive(chunks))
@@ -106,9 +103,10 @@ class WorkspaceRoutes:
         try:
             fields, stored = await receive_files(request, store, most=MAX_UPLOADED_FILES)
             paths = _target_paths(fields.get("paths"), [name for name, _ in stored])
-            taken, refused = await _in_thread(_store_drafts, space, _path(request), paths, drafts)
+            taken, refused = await _store_drafts(space, _path(request), paths, drafts)
         finally:
-            await asyncio.to_thread(_remove_drafts, drafts)
+            for draft in drafts:
+                await space.discard(draft)
         return await self._uploaded(request, taken, refused)
 
     async def _uploaded(
@@ -126,7 +124,7 @@ class WorkspaceRoutes:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
         if changing and view.closed is not None:
             raise Conflict(f"the session is {view.closed}")
-        return self.workspaces.of(view.session_id)
+        return self.context.workspaces.of(view.session_id)
 
     async def _changed(self, request: web.Request, path: str, answer: str) -> web.Response:
         await self._tell(request, path)
@@ -135,10 +133,6 @@ class WorkspaceRoutes:
     async def _tell(self, request: web.Request, path: str | None) -> None:
         event = m.CustomEvent(topic=FILES_CHANGED, payload={"file_path": path})
         await self.context.sessions.post_event(request[OWNER], request.match_info["id"], event)
-
-
-async def _in_thread(work: Callable[..., T], *given: object) -> T:
-    return await asyncio.to_thread(work, *given)
 
 
 def _path(request: web.Request) -> str:
@@ -160,14 +154,14 @@ def _is_path(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _store_drafts(
-    space: Workspace, folder: str, paths: list[str], drafts: list[Path],
+async def _store_drafts(
+    space: Workspace, folder: str, paths: list[str], drafts: list[str],
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Store each file by itself: one that fails does not stop the others."""
     taken, refused = list[str](), list[tuple[str, str]]()
     for path, draft in zip(paths, drafts, strict=True):
         try:
-            taken.append(space.take(draft, path if path.startswith("/") else f"{folder}/{path}"))
+            taken.append(await space.take(draft, path if path.startswith("/") else f"{folder}/{path}"))
         except GatewayError as error:
             refused.append((path, error.message))
         except OSError as error:
@@ -176,7 +170,3 @@ def _store_drafts(
             refused.append((path, DISK_FULL))
     return taken, refused
 
-
-def _remove_drafts(drafts: list[Path]) -> None:
-    for draft in drafts:
-        draft.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from gateway.http import (
     Context,
     absolute_url,
     attachment,
+    download_headers,
     json_response,
     receive_form,
     safe_file_name,
@@ -64,9 +65,14 @@ class FileRoutes:
         found = await self.stored.found(request)
         name, media_type = found.body["name"], found.body["media_type"]
         if request.headers.get("Accept") in BYTE_TYPES:
-            return attachment(self._context.files.path(found.resource_id), name, media_type)
-        word, expires = self._context.files.link(found.resource_id, name, media_type)
-        url = absolute_url(request, f"{self._context.mount}/file-links/{word}")
+            return await attachment(
+                request, await self._context.files.open(found.resource_id), name, media_type)
+        direct = await self._context.files.direct_link(found.resource_id, download_headers(name, media_type))
+        if direct is not None:
+            url, expires = direct
+        else:
+            word, expires = self._context.files.link(found.resource_id, name, media_type)
+            url = absolute_url(request, f"{self._context.mount}/file-links/{word}")
         return json_response(self._context.table.object("file.link", url=url, expires_at=expires))
 
     @Answers("deleted.file")

@@ -88,8 +88,8 @@ class ServiceRoutes:
     @Answers(media_type="*/*")
     async def download(self, request: web.Request) -> web.StreamResponse:
         found = await self.context.resources.get("file", request[OWNER], request.match_info["id"])
-        path = self.context.files.path(found.resource_id)
-        return attachment(path, found.body["name"], found.body["media_type"])
+        content = await self.context.files.open(found.resource_id)
+        return await attachment(request, content, found.body["name"], found.body["media_type"])
 
     # -- models ---------------------------------------------------------------------------------------------------
 

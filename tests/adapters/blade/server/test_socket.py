@@ -11,6 +11,7 @@ import socketio
 
 from tests.support.dialects.blade.client import SocketClient, blade, connect
 from tests.support.dialects.blade.reader import Page
+from tests.support.file_contents import whole
 from tests.support.gateway_server import Served, until
 from tests.support.key_stores import key_store
 
@@ -427,7 +428,7 @@ async def test_pictures_and_files_come_as_parts(served: Served, client: SocketCl
     shown = [block["content"] for block in user["blocks"]]
     assert shown == ["look", "![image](https://example.org/a.png)", "[notes.txt]"]
     [kept] = await served.gateway.resources.list("file", "")
-    assert served.gateway.files.path(kept.resource_id).read_bytes() == b"tea"
+    assert await whole(await served.gateway.files.open(kept.resource_id)) == b"tea"
 
 
 async def test_a_message_that_is_too_large_is_refused_and_the_socket_lives(tmp_path: Path) -> None:

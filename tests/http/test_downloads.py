@@ -7,7 +7,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
 from gateway.http import absolute_url, attachment, signed_link_handler
-from gateway.ports import FileLink
+from gateway.ports import FileContent, FileLink
+from gateway.resources import content_of
 
 
 class OneFile:
@@ -19,8 +20,8 @@ class OneFile:
     def read_link(self, word: str) -> FileLink:
         return FileLink(file_id="f", name="grün.txt", media_type="text/plain", expires=0.0)
 
-    def path(self, file_id: str) -> Path:
-        return self.at
+    async def open(self, file_id: str) -> FileContent:
+        return content_of(self.at)
 
 
 @pytest.mark.parametrize(("media_type", "served"), [
@@ -30,15 +31,18 @@ class OneFile:
     ("application/vnd.x+xml", "application/octet-stream"), ("text/css", "application/octet-stream"),
     ("text/plain\r\nX: y", "application/octet-stream"), ("", "application/octet-stream"),
 ])
-def test_only_what_no_browser_runs_keeps_its_type(tmp_path: Path, media_type: str, served: str) -> None:
-    response = attachment(tmp_path / "x", "x", media_type)
+async def test_only_what_no_browser_runs_keeps_its_type(tmp_path: Path, media_type: str, served: str) -> None:
+    (tmp_path / "x").touch()
+    response = await attachment(make_mocked_request("GET", "/"), content_of(tmp_path / "x"), "x", media_type)
     assert response.headers["Content-Type"] == served
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\r\nX: y", "grün", "a;b", "../x"])
-def test_a_name_cannot_break_out_of_its_header(tmp_path: Path, name: str) -> None:
-    said = attachment(tmp_path / "x", name, "text/plain").headers["Content-Disposition"]
+async def test_a_name_cannot_break_out_of_its_header(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x").touch()
+    response = await attachment(make_mocked_request("GET", "/"), content_of(tmp_path / "x"), name, "text/plain")
+    said = response.headers["Content-Disposition"]
     assert said.startswith('attachment; filename="')
     assert said.isascii()
     assert said.count('"') == 2

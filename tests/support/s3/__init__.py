@@ -1,0 +1,1 @@
+"""An S3-compatible server for tests."""
