@@ -10,11 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving
 from tests.support.s3.server import S3Server, s3_server
 
 CLOUD, STUDIO, DESK = "/api/v1/cloud", "/api", "/api/v1"
-DIALECTS = {"aap": {}, "cas": {}, "blade": {}, "zenflux": {}}
 
 
 @asynccontextmanager
@@ -24,7 +24,8 @@ async def served_from(
     for name, value in server.environ.items():
         patch.setenv(name, value)
     patch.setenv("HOME", str(folder))
-    async with serving(folder, dialects=DIALECTS, files=f"s3://agents/site{options}", secrets_key="k" * 32) as served:
+    dialects, files = {name: {} for name in DIALECTS}, f"s3://agents/site{options}"
+    async with serving(folder, dialects=dialects, files=files, secrets_key="k" * 32) as served:
         yield served
     left = [str(one.relative_to(folder / "data")) for one in (folder / "data").rglob("*")]
     assert set(left) <= {"audit.jsonl", "dragoman.db", "dragoman.db-wal", "dragoman.db-shm"}, "no file is on the disk"

@@ -12,8 +12,9 @@ from gateway.bucket_location import BucketLocation
 from gateway.client.s3 import Bucket, CredentialSource
 from gateway.errors import Conflict, FilesUnavailable, Forbidden, Invalid, NotFound, TooLarge
 from gateway.ports import Workspace, WorkspaceItem, Workspaces
-from gateway.resources import BucketWorkspaces, FolderWorkspaces, opened_file, pack_entries, workspace_entries
+from gateway.resources import BucketWorkspaces, FolderWorkspaces, pack_entries, workspace_entries
 from gateway.resources.bucket_workspaces import AT_ONCE
+from gateway.resources.file_reader import opened_file
 from gateway.resources.workspaces import WorkspaceLimits
 from tests.support.file_contents import whole
 from tests.support.s3.server import S3Server, s3_server

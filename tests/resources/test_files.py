@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
-from gateway.resources import FileFolder, FileStore
+from gateway.resources import FileStore
+from gateway.resources.file_folder import FileFolder
 
 
 @dataclass
