@@ -15,6 +15,7 @@ from .import_sessions import import_sessions
 from .keys import keys
 from .log import log
 from .migrate import migrate
+from .migrate_verify import verify_sessions
 from .options import OWN_PROCESS, CommandGroup, format_help
 from .purge import purge
 from .replay import replay
@@ -88,6 +89,7 @@ app.command("translate")(translate)
 app.command("replay")(replay)
 app.command("openapi")(openapi)
 app.command("asyncapi")(asyncapi)
+migrate.command("verify")(verify_sessions)
 app.add_typer(migrate, name="migrate")
 app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")
