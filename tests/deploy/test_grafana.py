@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from gateway.http.metrics import DEPRECATED_METRICS
+from gateway.usage import ENDPOINT, FEATURE
 from tests.support.gateway_server import serving
 
 GRAFANA = Path(__file__).parents[2] / "deploy/grafana"
@@ -26,6 +27,8 @@ async def exported(folder: Path) -> dict[str, set[str]]:
         metrics.count_events("aap", 1)
         metrics.turn_ended("completed", 1.0)
         metrics.count_loss("aap", "cas", "text")
+        for kind in (ENDPOINT, FEATURE):
+            served.gateway.usage_counts.count("aap", "", "curl/8", kind, "text")
         families = list(metrics.registry.collect())
     found: dict[str, set[str]] = {}
     for family in families:
