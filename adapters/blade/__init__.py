@@ -8,7 +8,7 @@ import orjson
 import gateway.model as m
 from gateway.ports import ClientPlace, ClientRequest, Dialect
 
-from .bodies import OBJECTS
+from .bodies import NAME_TYPES, OBJECTS
 from .client import Decoder, PastSessions, Remote
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
 from .server.routes import RESOURCES, routes
@@ -63,6 +63,7 @@ DIALECT = Dialect(
     names=NAMES,
     messages=MESSAGES,
     objects=OBJECTS,
+    name_types=NAME_TYPES,
     decoder=Decoder,
     remote=Remote,
     past_sessions=partial(PastSessions, recorded=recorded_commands),

@@ -1,6 +1,7 @@
 """Blade's bodies by the names that its table spells: a server writes them, a client reads them and sends some."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import gateway.model as m
 
@@ -21,6 +22,36 @@ _SKILL = ("name", "description", "version", "is_offered", "enabled", "created_at
 _TOKENS = ("count", "window", "model")
 _ITEM = ("name", "size", "path", "changed_at")
 
+NAME_TYPES: Mapping[str, object] = {
+    **dict.fromkeys((
+        "agent", "call_id", "checkpoint_id", "content_preview", "description", "file_path", "folder", "id",
+        "intent", "leaf_id", "masked", "memory.content", "message", "min_sdk", "name", "output", "path",
+        "preview", "prompt", "role", "session_id", "state.status", "status", "task_id", "text",
+        "timezone", "title", "token", "type", "url", "user_id", "version",
+    ), str),
+    **dict.fromkeys((
+        "biz_role_id", "cron", "error", "external_id", "failure", "last_used_from", "loop_name", "model",
+        "parent", "plaintext", "reason", "run_id", "skill", "skill_name", "solution_id", "state.source",
+        "topic",
+    ), str | None),
+    **dict.fromkeys((
+        "context_window", "count", "cut", "duration_ms", "hits", "index", "limit", "messages", "offset",
+        "patch_sequence", "records", "sequence", "size", "state.turn", "state.turns",
+        "statistics.compactions", "statistics.free", "statistics.input_tokens", "statistics.output_tokens",
+        "statistics.turns", "statistics.used", "statistics.window", "stream_sequence", "tools", "total", "window",
+    ), int),
+    **dict.fromkeys((
+        "disabled", "enabled", "is_offered", "is_persistent", "is_pinned", "memory_enabled", "overwritten",
+        "shared", "statistics.is_estimated", "supported", "unattended",
+    ), bool),
+    **dict.fromkeys(("saved_ratio", "state.speed", "statistics.ratio"), float | None),
+    **dict.fromkeys(("paths", "uploaded", "import.preview.files"), list[str]),
+    **dict.fromkeys(("memory.owner", "memory.record", "memory.scope"), str | None),
+    **dict.fromkeys(("skill.version", "skill.full.version", "skill.session.version", "skill.uploaded.files"), int),
+    "memory.id": int, "memory_ref.id": int | str, "superseded_by": int | None,
+    "position": Literal["before", "turn_end"],
+}
+"""The types of the names that stand alone below: by name, by path, or by row and name."""
 OBJECTS: Mapping[str, tuple[str, ...] | type[object]] = {
     # -- chats and sessions
     "turn": _TURN,

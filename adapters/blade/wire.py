@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from gateway.http import WireModel
@@ -53,7 +53,9 @@ def _check_not_anonymous(value: object) -> object:
 class BladeModel(WireModel):
     """As `WireModel`, but nobody may be anonymous."""
 
-    anonymous: Annotated[JsonValue, AfterValidator(_check_not_anonymous)] = Field(default=None, exclude=True)
+    anonymous: Annotated[
+        JsonValue, AfterValidator(_check_not_anonymous), WithJsonSchema({"enum": [False, None]}),
+    ] = Field(default=None, exclude=True)
     """A client that sends this wants to be unknown to the agent and to others, so it must not be ignored."""
 
 

@@ -67,6 +67,7 @@ DIALECT = Dialect(
     names=NAMES,
     messages=MESSAGES,
     objects=OBJECTS,
+    name_types={"index": int, "agent_version": int, "outcome_id": str, "span_id": str, "raw.start.tool_use.name": str},
     decoder=Decoder,
     remote=Remote,
     past_sessions=partial(PastSessions, recorded=recorded_commands),

@@ -260,7 +260,7 @@ class PlainRoute:
     def _cursor(self, request: web.Request, action: RouteShape, view: m.SessionView) -> StreamPlace:
         """Where the client goes on: after the last event that it names, or from the start of the turn or session."""
         read = self._context.table.read_query
-        fields = _readable(read, action.query, request.query) if action.query is not None else dict(request.query)
+        fields = _readable(read, action.query, request.query) if action.query is not None else request.query
         named = (request.headers.get("Last-Event-ID"), fields.get("after"))
         given = {str(one) for one in named if one not in (None, "")}
         if len(given) > 1:

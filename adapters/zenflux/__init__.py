@@ -10,7 +10,7 @@ from gateway.ports import ClientPlace, ClientRequest, Dialect
 
 from .bodies import OBJECTS
 from .client import Decoder, PastSessions, Remote
-from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
+from .server import CUES, MESSAGES, NAME_TYPES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
 from .server.routes import RESOURCES, routes
 from .wire import DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 
@@ -67,6 +67,7 @@ DIALECT = Dialect(
     names=NAMES,
     messages=MESSAGES,
     objects=OBJECTS,
+    name_types=NAME_TYPES,
     decoder=Decoder,
     remote=Remote,
     past_sessions=PastSessions,

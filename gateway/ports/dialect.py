@@ -202,6 +202,8 @@ class Dialect:
     """Client messages that become commands; with the names its inbound binds where the table has no `wire` for it."""
     objects: Mapping[str, tuple[str, ...] | type[object]] = field(default_factory=dict)
     """REST bodies the table spells, each with the names its views bind, or with the struct whose fields they are."""
+    name_types: Mapping[str, object] = field(default_factory=dict)
+    """The types of names that code binds, for the API documents: by name, or by row and name: `row.name`."""
     resources: Mapping[SharedKind, ShownResource] = field(default_factory=dict)
     """Where it shows the resources that dialects share."""
     settings: type[BaseModel] | None = None

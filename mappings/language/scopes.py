@@ -47,18 +47,24 @@ class Vocabulary:
     names: Names = field(default_factory=dict)
     messages: Names | tuple[str, ...] = ()
     objects: Mapping[str, ObjectNames] = field(default_factory=dict)
+    name_types: Mapping[str, TypeHint] = field(default_factory=dict)
+    """The types of names that have none here, by name, or by row and name."""
     former_cues: Mapping[str, str] = field(default_factory=dict)
     """By cues of earlier releases: the cue of now."""
 
     @classmethod
     def of(cls, dialect: Dialect) -> "Vocabulary":
         return cls(cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects,
-                   former_cues=dialect.former_cues)
+                   name_types=dialect.name_types, former_cues=dialect.former_cues)
 
     def cue_hint(self, cue: str, cues: Iterable[str]) -> str:
         """A hint for an unknown cue: its new name if it was renamed, otherwise the known cue that is most like it."""
         now = self.former_cues.get(cue)
         return suggest(cue, cues) if now is None else f"it is '{now}' now, see docs/upgrading.md"
+
+    def type_of(self, row: str, path: str) -> TypeHint:
+        """The type of a name that code binds for a row or a cue, or of its attribute; `Any` if nothing is known."""
+        return self.name_types.get(f"{row}.{path}", self.name_types.get(path, Any))
 
     def bound_for(self, message: str) -> tuple[str, ...]:
         """The names that code binds for a client message."""

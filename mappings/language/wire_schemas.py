@@ -1,6 +1,7 @@
 """JSON Schemas of what a table spells: bodies, frames, errors and client messages."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from types import NoneType
 from typing import Any, get_args
 
@@ -83,7 +84,7 @@ class WireSchemas:
     def body(self, name: str, bound: Mapping[str, Schema | None]) -> Schema:
         """The row, with these schemas for some of its names; None for a name that is not bound."""
         scope = object_scope(self._vocabulary.objects[name])
-        return self._node(self._draft.objects[name], _Names(scope, self._types(name), bound))
+        return self._node(self._draft.objects[name], self._names(name, scope, bound))
 
     def error(self, code: m.FaultCode) -> tuple[int, Schema]:
         """The status and the body of an error."""
@@ -120,7 +121,10 @@ class WireSchemas:
             items = dict(node.items)
             data, event = items[SSE_DATA], items.get("event")
             name = str(event.value) if isinstance(event, Constant) else name
-        yield name, self._node(data, _Names(scope, self._types(cue), {}))
+        yield name, self._node(data, self._names(cue, scope, {}))
+
+    def _names(self, row: str, scope: Scope, bound: Mapping[str, Schema | None]) -> "_Names":
+        return _Names(scope, self._types(row), bound, partial(self._vocabulary.type_of, row))
 
     def _types(self, row: str) -> Mapping[str, str]:
         """The types that the table gives to names: everywhere, and in this row."""
@@ -137,8 +141,8 @@ class WireSchemas:
         if isinstance(node, Slot):
             return self._slot(node, names)
         if isinstance(node, Array):
-            items = any_of(self._node(item, names) for item in node.items) if node.items else {}
-            return {"type": "array", "items": items, "minItems": len(node.items), "maxItems": len(node.items)}
+            items = {"items": any_of(self._node(item, names) for item in node.items)} if node.items else {}
+            return {"type": "array", **items, "minItems": len(node.items), "maxItems": len(node.items)}
         return self._object(node, names)
 
     def _object(self, node: Object, names: "_Names") -> Schema:
@@ -221,10 +225,16 @@ def without_null(schema: Schema) -> Schema:
 
 
 class _Names:
-    """The names of a row: their types in the code, their types in the table, and schemas that stand for some."""
+    """The names of a row: their types in the code, their types in the table, and schemas that stand for some.
 
-    def __init__(self, scope: Scope, declared: Mapping[str, str], bound: Mapping[str, Schema | None]) -> None:
-        self._scope, self._declared, self.bound = scope, declared, bound
+    `type_of` knows the types of names, or of paths such as `state.speed`, that are no fields of a struct.
+    """
+
+    def __init__(
+        self, scope: Scope, declared: Mapping[str, str], bound: Mapping[str, Schema | None],
+        type_of: Callable[[str], TypeHint] = lambda path: Any,
+    ) -> None:
+        self._scope, self._declared, self.bound, self._type_of = scope, declared, bound, type_of
 
     def hint(self, slot: Slot) -> tuple[TypeHint, bool]:
         """The type of a value in the code, and whether what it is an attribute of is always there."""
@@ -232,6 +242,8 @@ class _Names:
         for step in slot.steps:
             is_sure = is_sure and NoneType not in get_args(hint)
             hint = (known_attributes(hint) or {}).get(step, Any)
+        if hint is Any and (known := self._type_of(self._path(slot))) is not Any:
+            return known, True
         return hint, is_sure
 
     def declared(self, slot: Slot) -> Schema:

@@ -18,6 +18,7 @@ from gateway.http import answers_of
 from tests.support.api_documents import broken_references
 from tests.support.dialect_tables import ALL_DIALECTS, DIALECTS
 from tests.support.gateway_server import serving, write_settings
+from tests.support.open_schemas import open_places
 
 NOT_IMPLEMENTED = 501
 OUR_OWN = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -122,3 +123,27 @@ def test_keys_are_demanded_where_the_settings_demand_them(tmp_path: Path, docume
     assert found["components"]["securitySchemes"] == {"key": {"type": "http", "scheme": "bearer"}}
     assert found["paths"]["/aap/sessions"]["get"]["security"] == [{"key": []}]
     assert found["paths"]["/aap/meta"]["get"]["security"] == []
+
+
+# -- how much the document says ---------------------------------------------------------------------------------------
+
+MOST_OPEN = 125
+"""At how many places any value is allowed; lower the number when the document says more."""
+
+
+def test_few_places_allow_any_value(document: dict[str, Any]) -> None:
+    places = open_places(document)
+    counted = {owner: len(found) for owner, found in places.items()}
+    told = "\n".join(place for found in places.values() for place in found)
+    assert sum(counted.values()) <= MOST_OPEN, (
+        f"{counted}: give these names a type in `name_types` of the dialect, or in the struct of the body\n{told}")
+
+
+def test_a_place_that_allows_any_value_is_found() -> None:
+    schema = {"type": "object", "properties": {
+        "a": {"title": "A"}, "b": {"items": {}}, "c": {"anyOf": [{}, {"const": 1}]}, "d": {"type": "string"},
+        "e": {"additionalProperties": False}}}
+    operation = {"tags": ["x"], "parameters": [{"name": "q", "schema": {}}],
+                 "responses": {"200": {"content": {"application/json": {"schema": {"type": "array", "items": True}}}}}}
+    found = open_places({"components": {"schemas": {"x.y": schema}}, "paths": {"/p": {"get": operation}}})
+    assert found == {"x": ["x.y.a", "x.y.b.*", "x.y.c|0", "get /p ?q"]}

@@ -200,6 +200,11 @@ TIME_BOUNDS: dict[str, Callable[[float, float], bool]] = {
 CREATED_QUERY: Mapping[str, Shape] = {f"created_at[{word}]": str for word in TIME_BOUNDS}
 
 
+def words_query(*names: str) -> Mapping[str, Shape]:
+    """The parameters that `query_words` reads."""
+    return dict.fromkeys((key for name in names for key in (name, f"{name}[]")), str)
+
+
 def query_words(query: Query, *names: str) -> frozenset[str]:
     """All values of these names, as `name=a&name=b`, `name[]=a` or `name=a,b`."""
     spelled = [value for name in names for key in (name, f"{name}[]") for value in query.getall(key, [])]

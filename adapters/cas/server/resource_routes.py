@@ -73,6 +73,8 @@ class ResourceKind:
     """How many a parent may have."""
     filters: Mapping[str, Shape] = field(default_factory=lambda: {"include_archived": bool})
     """What the query of a list may have beside the page."""
+    conditions: Mapping[str, Shape] = field(default_factory=dict)
+    """What the query of a deletion may have."""
     views: Mapping[str, Shape] = field(default_factory=dict)
     """What the query for one of them may have."""
 
@@ -250,13 +252,14 @@ class ResourceHandlers:
 def routes_of_kind(path: str, handlers: ResourceHandlers) -> list[web.RouteDef]:
     """The routes that every kind has."""
     row, one = handlers.kind.name, f"{path}/{{id}}"
-    update = described(handlers.update, Answers(row, reads=handlers.change))
+    shown = handlers.kind.views
+    update = described(handlers.update, Answers(row, reads=handlers.change, query=shown))
     return [
-        web.post(path, described(handlers.create, Answers(row, status=201, reads=handlers.new))),
+        web.post(path, described(handlers.create, Answers(row, status=201, reads=handlers.new, query=shown))),
         web.get(path, described(handlers.listed, listed_answers(row, query=handlers.kind.filters))),
-        web.get(one, described(handlers.get, Answers(row, query=handlers.kind.views))),
+        web.get(one, described(handlers.get, Answers(row, query=shown))),
         web.post(one, update),
         web.put(one, update),
-        web.delete(one, described(handlers.delete, Answers(f"deleted.{row}"))),
+        web.delete(one, described(handlers.delete, Answers(f"deleted.{row}", query=handlers.kind.conditions))),
         web.post(f"{one}/archive", described(handlers.archive, Answers(row))),
     ]

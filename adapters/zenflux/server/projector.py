@@ -1,6 +1,6 @@
 """Records in, frames of ZenFlux out. No clock, no socket."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gateway.model as m
@@ -43,6 +43,13 @@ NAMES = {
     "block.ended": ("index",),
     "input.requested": ("request", "options", "option_ids"),
 }
+NAME_TYPES: Mapping[str, object] = {
+    **dict.fromkeys(("message_id", "model", "reply_id"), str | None),
+    **dict.fromkeys(("user_id", "uuid"), str),
+    **dict.fromkeys(("calls.failed", "calls.total", "llm_calls", "message.billing.total"), int),
+    "duration_ms": int | None, "option_ids": list[str],
+}
+"""The types of names that are no fields of an event or a body, for the API documents."""
 WAITING_STOP_REASONS = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 SHOWN_BLOCKS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
 

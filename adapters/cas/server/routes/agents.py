@@ -51,7 +51,8 @@ def routes_of_resources(context: Context[CasSettings]) -> list[web.RouteDef]:
         *routes_of_skills(context),
         *routes_of_kind("/environments", EnvironmentRoutes(context).handlers),
         web.post("/files", files.create),
-        web.get("/files", described(files.stored.listed, listed_answers("file", {"ids[]": [str], "name": str}))),
+        web.get("/files", described(files.stored.listed, listed_answers("file", {
+            "include_archived": bool, "ids[]": [str], "name": str}))),
         web.get("/files/{id}", described(files.stored.get, Answers("file"))),
         web.get("/files/{id}/content", files.content),
         web.delete("/files/{id}", files.delete),

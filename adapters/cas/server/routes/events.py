@@ -18,6 +18,7 @@ from adapters.cas.server.paging import (
     page_reply,
     page_request,
     query_words,
+    words_query,
 )
 from adapters.cas.wire import PREVIEWED_TYPES, PreviewedType, SentEvents
 from gateway.errors import Conflict, Invalid
@@ -43,7 +44,9 @@ def event_routes(desk: HandlerContext) -> list[web.RouteDef]:
     ]
 
 
-STREAM_QUERY: Mapping[str, Shape] = {"after_id": str, "stream_start": str, "event_deltas": str}
+STREAM_QUERY: Mapping[str, Shape] = {
+    "after_id": str, "stream_start": str, **words_query("event_deltas"),
+}
 
 
 class EventRoutes:
@@ -68,7 +71,7 @@ class EventRoutes:
 
     @Answers(
         Row("page", items=[AnyFrame("sse")]), frames="sse",
-        query={**PAGE_QUERY, **CREATED_QUERY, **STREAM_QUERY, "type": str, "types": str},
+        query={**PAGE_QUERY, **CREATED_QUERY, **STREAM_QUERY, **words_query("type", "types")},
     )
     async def events(self, request: web.Request) -> web.StreamResponse:
         if SSE_TYPE in request.headers.get("Accept", ""):

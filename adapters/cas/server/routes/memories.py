@@ -50,7 +50,8 @@ MEMORY_STORE = ResourceKind("memory_store", "Memory store", "memstore")
 VIEWS = {"basic", "full"}
 MEMORY = ResourceKind(
     "memory", "Memory", "mem", MEMORY_STORE, MAX_MEMORIES,
-    filters={"include_archived": bool, "path_prefix": str, "view": VIEWS}, views={"view": VIEWS})
+    filters={"include_archived": bool, "path_prefix": str, "view": VIEWS}, views={"view": VIEWS},
+    conditions={"expected_content_sha256": str})
 
 
 class MemoryStoreRoutes:

@@ -29,6 +29,7 @@ from adapters.cas.server.paging import (
     page_reply,
     page_request,
     query_words,
+    words_query,
 )
 from adapters.cas.server.resource_routes import updated_metadata
 from adapters.cas.server.session_setup import (
@@ -164,7 +165,7 @@ class SessionRoutes:
         return json_response(await self.handlers.shown(await self.handlers.session(request)))
 
     @listed_answers(SESSION, {
-        **CREATED_QUERY, "statuses": str, "status": str, "agent_id": str, "include_archived": bool,
+        **CREATED_QUERY, **words_query("statuses", "status", "agent_id"), "include_archived": bool,
     })
     async def listed(self, request: web.Request) -> web.Response:
         page = await self._page(request)
