@@ -11,6 +11,7 @@ from .api_documents import asyncapi, openapi
 from .chat import chat
 from .check import check
 from .doctor import doctor
+from .export_sessions import export_sessions
 from .import_sessions import import_sessions
 from .keys import keys
 from .log import log
@@ -84,6 +85,7 @@ app.command("chat")(chat)
 app.command("sessions")(sessions)
 app.command("usage")(usage)
 app.command("import")(import_sessions)
+app.command("export")(export_sessions)
 app.command("purge")(purge)
 app.command("translate")(translate)
 app.command("replay")(replay)

@@ -1,6 +1,7 @@
 """Moves conversations between servers: imports what another server has, and compares both sides."""
 
 from .comparison import Comparison, compare_sessions, spoken_turns
+from .exporter import EXPORT_TEXTS, ExportChoice, ExportLine, ExportOutcome, export_sessions_to, history_of
 from .file_store import FileSessionStore, open_file_store
 from .importer import (
     OUTCOME_TEXTS,
@@ -16,10 +17,14 @@ from .importer import (
 from .past_records import Destination, ImportMark, Origin, make_records
 
 __all__ = [
+    "EXPORT_TEXTS",
     "OUTCOME_TEXTS",
     "PROBLEMS",
     "Comparison",
     "Destination",
+    "ExportChoice",
+    "ExportLine",
+    "ExportOutcome",
     "FileSessionStore",
     "ImportChoice",
     "ImportLine",
@@ -31,6 +36,8 @@ __all__ = [
     "SessionStore",
     "StoredSession",
     "compare_sessions",
+    "export_sessions_to",
+    "history_of",
     "make_records",
     "open_file_store",
     "spoken_turns",

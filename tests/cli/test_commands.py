@@ -50,7 +50,7 @@ def test_help_flows_to_the_edge_of_the_terminal(
 
 ALL = [
     "", "serve", "init", "check", "doctor", "chat", "sessions", "usage", "migrate",
-    "migrate plan", "migrate verify", "import", "purge", "translate", "replay", "openapi",
+    "migrate plan", "migrate verify", "import", "export", "purge", "translate", "replay", "openapi",
     "asyncapi", "version", "log", "log verify",
     "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "conform", "record",
 ]
