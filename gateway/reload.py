@@ -155,6 +155,10 @@ def log_setting_warnings(config: Config) -> None:
         if config.auth == "none" and "*" in (getattr(config, name) or ()):
             log.warning("setting_unsafe", setting=name, advice="pages of every site may use the agents without a key; "
                         "name those that may in place of '*', or set `auth: keys`")
+    for name, agent in config.agents.items():
+        if config.files_folder is None and agent.backend == "acp":
+            log.warning("agent_needs_folder", agent=name, advice="ACP agents work in folders of this machine, not in "
+                        "the bucket of `files:`; keep their `root` on a disk that outlives the server")
 
 
 def make_reload(

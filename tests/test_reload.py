@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from gateway.config import AgentSettings, Config
 from gateway.errors import Conflict, RateLimited
-from gateway.reload import ReloadRequests, WatchedFiles, reload_on_change, try_reload
+from gateway.reload import ReloadRequests, WatchedFiles, log_setting_warnings, reload_on_change, try_reload
 from gateway.yaml_positions import Position, Problem, Problems
 
 PATIENCE = 300.0
@@ -157,3 +158,11 @@ async def test_a_good_reload_is_told() -> None:
     with capture_logs() as told:
         assert await try_reload(Reloads()) == []
     assert told == [{"event": "reloaded", "log_level": "info"}]
+
+
+@pytest.mark.parametrize(("files", "warned"), [("s3://agents", ["coder"]), ("", []), ("elsewhere", [])])
+def test_an_agent_that_works_in_a_folder_says_so_where_files_are_in_a_bucket(files: str, warned: list[str]) -> None:
+    agents = {"demo": AgentSettings(backend="demo"), "coder": AgentSettings(backend="acp")}
+    with capture_logs() as told:
+        log_setting_warnings(Config(files=files, agents=agents))
+    assert [line["agent"] for line in told if line["event"] == "agent_needs_folder"] == warned
