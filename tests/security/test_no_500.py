@@ -3,9 +3,9 @@
 import asyncio
 import errno
 import gzip
+import io
 import os
 import sqlite3
-import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest_asyncio
 from aiohttp import WSMsgType
 from structlog.testing import capture_logs
 
-from gateway.resources import Workspace, workspaces
+from gateway.resources import WorkspaceFolder, workspaces
 from gateway.storage.resources import key_tables
 from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving
@@ -46,6 +46,17 @@ async def session(served: Served) -> str:
 
 def full(*_: Any, **__: Any) -> Any:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class FullFile(io.BytesIO):
+    write = full
+
+
+open_file = Path.open
+
+
+def open_on_full_disk(path: Path, mode: str = "r", *more: Any, **named: Any) -> Any:
+    return FullFile() if "w" in mode else open_file(path, mode, *more, **named)
 
 
 def full_database(*_: Any) -> Any:
@@ -224,7 +235,7 @@ async def test_a_file_of_a_workspace_on_a_full_disk_is_refused_and_leaves_nothin
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         patch.setattr(workspaces.shutil, "copyfile", full)
-        patch.setattr(zipfile.ZipFile, "write", full)
+        patch.setattr(Path, "open", open_on_full_disk)
         for asked in (
             served.http.put(f"{at}/files/b.txt", json={"content": "words"}), served.http.post(f"{at}/copy/a.txt"),
             served.http.get(f"{at}/download-dir"), served.http.get(f"{at}/export"),
@@ -248,7 +259,7 @@ async def test_an_import_to_a_full_disk_leaves_no_session(
         packed = aiohttp.FormData()
         packed.add_field("file", await response.read(), filename="s.zip", content_type="application/zip")
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "fill", full)
+        patch.setattr(WorkspaceFolder, "take", full)
         async with served.http.post(f"{at}/import", data=packed) as response:
             assert response.status == 503
     async with served.http.get(at) as response:
