@@ -86,13 +86,17 @@ def _lines(one: "ClientLosses", has_moved: bool) -> Iterator[str]:
 
     used = one.usage
     name = printable(f"{used.client}, key {used.key}")
-    yield f"[{'x' if has_moved else ' '}] {name}: {used.requests:,} requests, the last {minute(used.last_at)}"
+    yield f"[{'x' if has_moved else ' '}] {name}: {count(used.requests)}, the last {minute(used.last_at)}"
     if one.carried:
         yield from _wrapped("✓ arrives as before: ", ", ".join(one.carried))
     for loss in one.losses:
         yield from _loss(loss)
     yield from _wrapped("calls ", ", ".join(f"{endpoint} ({count:,})" for endpoint, count in used.endpoints.items()))
     yield ""
+
+
+def count(requests: int) -> str:
+    return f"{requests:,} request{'' if requests == 1 else 's'}"
 
 
 def _loss(loss: "FeatureLoss") -> Iterator[str]:

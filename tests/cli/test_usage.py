@@ -59,7 +59,7 @@ async def test_a_plan_is_a_checklist_of_the_clients_that_still_speak_the_old_dia
     code, told = run(*words, "--quiet-days", "99999")
     assert code == 1, told
     lines = [line.strip() for line in told.splitlines()]
-    assert lines[2].startswith("[ ] oldapp/1.4, key -: 2 requests")
+    assert lines[2].startswith("[ ] oldapp/1.4, key -: 2 requests, the last")
     assert any(line.startswith("✓ arrives as before:") and "thinking" in line for line in lines)
     assert any(line.startswith("✗ lost: titles (1 ×)") for line in lines)
     assert lines[-1] == "1 of 1 clients still speak zenflux."
