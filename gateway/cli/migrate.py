@@ -21,7 +21,7 @@ from .remote_server import DEFAULT_TIMEOUT, Key, Timeout
 from .usage import Server, Since, minute, read_clients
 
 if TYPE_CHECKING:
-    from gateway.usage import ClientLosses, FeatureLoss
+    from gateway.usage import ClientLosses, FeatureLoss, NoticedDifference
 
 WIDTH = 100
 MARKS = {"lost": "✗", "degraded": "~"}
@@ -31,11 +31,6 @@ migrate = typer.Typer(
     cls=CommandGroup, no_args_is_help=True,
     help="Move from one protocol to another. Example: [b]dragoman migrate plan --from OLD --to NEW[/b]",
 )
-
-
-@migrate.callback()
-def _group() -> None:
-    """Keep `plan` a command of its own name."""
 
 
 @migrate.command("plan")
@@ -79,6 +74,56 @@ def plan(
             raise typer.Exit(1)
         quiet = f"{quiet_days}d" if found else since
         typer.echo(f"No client has spoken {source} in the last {quiet}: take it out of `dialects`.")
+
+
+@migrate.command("shadow")
+def shadow(
+    url: Server = None,
+    since: Since = "30d",
+    key: Key = None,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Sum up the shadow report: each difference, how many turns had it, and which clients would notice it.
+
+    Example: [b]dragoman migrate shadow --since 30d[/b]
+
+    A client notices a difference if it was seen to use a feature that differs, see `dragoman usage`. The report is the
+    file that `shadow:` names, in the data folder of this machine. The exit code is 0 if no client would notice a
+    difference, and 1 otherwise.
+    """
+    from gateway.usage import noticed_differences
+
+    with report_errors():
+        settings = load_settings(config, setting_overrides(data=data))
+        if settings.shadow is None:
+            fail("the settings have no `shadow:`, so nothing is compared")
+        clients = read_clients(url, key, timeout, settings, since)
+        try:
+            with (settings.data / settings.shadow.report).open("rb") as lines:
+                found = noticed_differences(lines, clients)
+        except FileNotFoundError:
+            found = []
+        except OSError as error:
+            fail(f"{error.filename} cannot be read: {error.strerror}")
+    for one in found:
+        for line in _difference(one):
+            typer.echo(line)
+    if not found:
+        typer.echo("The report has no differences.")
+    if any(one.clients for one in found):
+        raise typer.Exit(1)
+
+
+def _difference(one: "NoticedDifference") -> Iterator[str]:
+    from .record_format import printable
+
+    turns = f"{one.turns:,} turn{'' if one.turns == 1 else 's'}"
+    first, second = (printable(", ".join(facts)) or "nothing" for facts in (one.first, one.second))
+    yield from wrap(f"{turns} of {one.agent}: {first} → {second}", WIDTH, subsequent_indent="      ")
+    names = ", ".join(f"{printable(used.client)} ({used.dialect}, key {printable(used.key)})" for used in one.clients)
+    yield from _wrapped("noticed by ", names or "nobody that was seen")
 
 
 def _lines(one: "ClientLosses", has_moved: bool) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Usage: which clients speak which dialect, which endpoints and documented features they use, and what a move costs."""
 
 from .losses import ClientLosses, FeatureLoss, client_losses
+from .notices import NoticedDifference, feature_of_fact, noticed_differences
 from .observed_sessions import ObservedSessions, StreamWatchers
 from .report import ClientUsage, client_usage, parse_age
 from .request_counter import RequestCounter
@@ -15,6 +16,7 @@ __all__ = [
     "ClientLosses",
     "ClientUsage",
     "FeatureLoss",
+    "NoticedDifference",
     "ObservedSessions",
     "RequestCounter",
     "StreamWatchers",
@@ -25,6 +27,8 @@ __all__ = [
     "Use",
     "client_losses",
     "client_usage",
+    "feature_of_fact",
+    "noticed_differences",
     "parse_age",
     "rows_of",
     "rows_since",

@@ -19,7 +19,7 @@ from tests.support.dialect_tables import table
 Run = Callable[..., Result]
 COMMANDS = [
     "serve", "check", "doctor", "replay", "sessions", "purge", "version", "keys", "keys add", "keys list",
-    "keys remove", "conform", "usage", "migrate plan",
+    "keys remove", "conform", "usage", "migrate plan", "migrate shadow",
 ]
 
 

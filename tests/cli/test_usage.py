@@ -9,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.cli import app
+from gateway.usage import feature_of_fact
+from mappings.language import FEATURES
 from tests.support.dialect_tables import ALL_DIALECTS
-from tests.support.gateway_server import Served, reachable_from_outside, serving
+from tests.support.gateway_server import Served, reachable_from_outside, serving, until
 from tests.usage.test_usage import talk
 
 DIALECTS = {name: {} for name in ALL_DIALECTS}
@@ -80,3 +82,33 @@ def test_mistakes(words: tuple[str, ...], error: str, tmp_path: Path, monkeypatc
     code, told = run(*words)
     assert code == 2
     assert error in told
+
+
+async def test_a_shadow_report_says_who_would_notice(tmp_path: Path) -> None:
+    config = str(tmp_path / "config.yaml")
+    shadow = {"backend": "scripted", "settings": {"scenario": "other.yaml"}}
+    (tmp_path / "other.yaml").write_text("turns: [[{say: only words}]]\n")
+    async with serving(tmp_path, log="sqlite", dialects={"aap": {}}, shadow=shadow) as served:
+        await talk(served, "/think hello", "thinker/1")
+        report = tmp_path / "data" / "shadow.jsonl"
+        await until(lambda: report.exists() and report.read_bytes().count(b"\n") == 1)
+        await talk(served, "hello", "plain/1")
+        await until(lambda: report.read_bytes().count(b"\n") == 2)
+    code, told = run("migrate", "shadow", "--since", "9999d", "--config", config)
+    assert code == 1, told
+    assert told.splitlines() == [
+        "1 turn of demo: thinking → nothing", "    noticed by thinker/1 (aap, key -)"]
+    report.write_text("")
+    assert run("migrate", "shadow", "--since", "9999d", "--config", config) == (0, "The report has no differences.\n")
+
+
+def test_every_fact_of_a_turn_belongs_to_a_feature() -> None:
+    facts = {
+        "call calc(expression)": "tool_calls", "result of calc: ok": "tool_results",
+        "asked: permission calc": "permissions",
+        "asked: question (2)": "questions", "sub-agent opened": "subagents", "sub-agent: text": "subagents",
+        "data: plan": "data_blocks", "text": "text", "ended: refusal": "stop_reasons", "failed: backend": "faults",
+        "compacted": "compaction", "image": "images_out", "torn call": "tool_calls",
+    }
+    assert {fact: feature_of_fact(fact) for fact in facts} == facts
+    assert set(facts.values()) <= set(FEATURES)
