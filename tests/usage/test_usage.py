@@ -182,3 +182,23 @@ def test_ages(age: str, seconds: float) -> None:
 def test_an_age_is_a_number_with_a_unit() -> None:
     with pytest.raises(Invalid, match="such as 7d"):
         parse_age("a week")
+
+
+async def test_the_console_says_what_a_move_costs(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await talk(served, "/think hello")
+        for query, status, words in (
+            ("to=cas", 200, '"losses":[]'), ("to=nova", 404, "'nova' is not served; there are: aap, cas"),
+            ("since=soon", 400, "since: must be a number of days"), ("from=aap", 400, "from"),
+        ):
+            async with served.http.get(served.url(f"/console/api/usage?{query}")) as answer:
+                assert (answer.status, words in await answer.text()) == (status, True), await answer.text()
+
+
+async def test_only_admins_may_see_who_speaks_what(tmp_path: Path) -> None:
+    async with serving(tmp_path, auth="keys", admins=["ada"]) as served:
+        for user, status in (("ada", 200), ("ben", 403)):
+            token = await served.gateway.keys.add(user, user, None)
+            headers = {"Authorization": f"Bearer {token}"}
+            async with served.http.get(served.url("/console/api/usage"), headers=headers) as answer:
+                assert answer.status == status

@@ -20,6 +20,10 @@ const PAGES = {
     await import("./examine-page.js");
     return document.createElement("examine-page").setUp();
   },
+  clients: async () => {
+    await import("./clients-page.js");
+    return document.createElement("clients-page").setUp();
+  },
   server: async () => {
     await import("./server-page.js");
     return document.createElement("server-page").setUp();
@@ -73,7 +77,7 @@ class DragomanConsole extends HTMLElement {
 
   build() {
     const { label } = otherLanguage();
-    this.nav = h("nav", { "aria-label": t("nav.label") }, [["", "nav.sessions"], ["mappings", "nav.mappings"], ["examine", "nav.examine"], ["server", "nav.server"]].map(([path, word]) =>
+    this.nav = h("nav", { "aria-label": t("nav.label") }, [["", "nav.sessions"], ["mappings", "nav.mappings"], ["examine", "nav.examine"], ["server", "nav.server"], ...(facts.may.figures ? [["clients", "nav.clients"]] : [])].map(([path, word]) =>
       h("a", { href: address(path ? [path] : []), "data-path": path }, t(word))));
     this.main = h("main", { id: "main", tabindex: "-1" });
     this.list?.remove();

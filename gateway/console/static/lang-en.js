@@ -6,7 +6,7 @@ export const en = {
   "shared.gone": "This link has expired, or was withdrawn.", unreachable: "The server cannot be reached. The page tries again by itself.",
   more_rows: "{n} more", more_characters: "{n} more characters", more_text: "Show more ({size} left)",
 
-  "nav.label": "Pages", "nav.skip": "Skip to the content", "nav.sessions": "Sessions", "nav.mappings": "Mappings", "nav.examine": "Examine", "nav.server": "Server",
+  "nav.label": "Pages", "nav.skip": "Skip to the content", "nav.sessions": "Sessions", "nav.mappings": "Mappings", "nav.examine": "Examine", "nav.server": "Server", "nav.clients": "Clients",
   "home.title": "One conversation, every protocol", "home.about": "Choose a session, or start one: you see what was said, the canonical events, and the frames that a client of each protocol gets for them.",
   "home.keys": "Press ? for all keys.", keyboard: "Keyboard",
   "keyboard.all": "n = new session\n/ = search sessions\nl = list of sessions\nc = write a message\np = protocols\n, = one record back\n. = one record on\n1 2 3 4 = sessions, mappings, examine, server\n↑ ↓ ← → = move in lists and columns\nAlt ← → = move a column\nEnter = open\nEsc = leave a field, close a dialog\n? = this list",
@@ -62,6 +62,8 @@ export const en = {
   "report.requirements": "Requirements", "report.requirement": "Requirement", "report.outcome": "Outcome", "report.search": "Search requirements", "report.none": "No requirement fits.", "report.choose": "Choose a requirement.", "report.expected": "Expected:", "report.seen": "Seen:", "report.reason": "Reason:", "report.reproduce": "Reproduce", "report.transcript": "Transcript",
   "verdict.conforms": "conforms", "verdict.fails": "fails", "verdict.incomplete": "incomplete", "verdict.not testable": "not testable", "verdict.not applicable": "not applicable",
 
+  "clients.title": "Who speaks what", "clients.about": "Clients are programs, as their requests name them. A feature counts if a client sent it or received it. Numbers are stored every few seconds, by day.", "clients.since": "Seen in the last", "clients.days": "{n} days", "clients.to": "If they moved to", "clients.nowhere": "–",
+  "clients.dialect": "Dialect", "clients.client": "Client", "clients.key": "Key", "clients.requests": "Requests", "clients.last": "Last seen", "clients.features": "Features it uses", "clients.cost": "What it would lose", "clients.none": "No client was seen.", "clients.there": "speaks it", "clients.nothing": "nothing that it uses",
   "server.title": "Server", "server.since": "since {time}", "server.figures": "Figures", "server.dialects": "Dialects", "server.agents": "Agents", "server.limits": "Limits", "server.default": "default", "server.tools": "{n} tools",
   "figures.turns": "Turns running", "figures.streams": "Open streams", "figures.events": "Events per second", "figures.lag": "Lag of events", "figures.losses": "Losses per second", "figures.memory": "Memory",
   "keys.title": "Keys", "keys.name": "Name", "keys.user": "User", "keys.created": "Created", "keys.used": "Last used", "keys.never": "never", "keys.add": "New key", "keys.once": "This key is shown once. Copy it now.", "keys.revoke": "Revoke", "keys.revoke_sure": "Clients with the key {name} are cut off at once.",

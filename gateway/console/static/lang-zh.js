@@ -6,7 +6,7 @@ export const zh = {
   "shared.gone": "链接已过期或已撤销。", unreachable: "无法连接服务器，页面会自动重试。",
   more_rows: "还有 {n} 项", more_characters: "还有 {n} 个字符", more_text: "继续显示（剩余 {size}）",
 
-  "nav.label": "页面", "nav.skip": "跳到正文", "nav.sessions": "会话", "nav.mappings": "映射", "nav.examine": "检验", "nav.server": "服务器",
+  "nav.label": "页面", "nav.skip": "跳到正文", "nav.sessions": "会话", "nav.mappings": "映射", "nav.examine": "检验", "nav.server": "服务器", "nav.clients": "客户端",
   "home.title": "一次对话，所有协议", "home.about": "选择或新建一个会话：可以看到对话内容、规范事件，以及每种协议的客户端实际收到的帧。",
   "home.keys": "按 ? 查看全部快捷键。", keyboard: "键盘",
   "keyboard.all": "n = 新建会话\n/ = 搜索会话\nl = 会话列表\nc = 写消息\np = 协议对照\n, = 后退一条记录\n. = 前进一条记录\n1 2 3 4 = 会话、映射、检验、服务器\n↑ ↓ ← → = 在列表和列中移动\nAlt ← → = 移动列\nEnter = 打开\nEsc = 离开输入框，关闭对话框\n? = 本列表",
@@ -62,6 +62,8 @@ export const zh = {
   "report.requirements": "要求", "report.requirement": "要求", "report.outcome": "结果", "report.search": "搜索要求", "report.none": "没有符合的要求。", "report.choose": "请选择一项要求。", "report.expected": "期望：", "report.seen": "实际：", "report.reason": "原因：", "report.reproduce": "复现", "report.transcript": "通信记录",
   "verdict.conforms": "符合", "verdict.fails": "不符合", "verdict.incomplete": "不完整", "verdict.passed": "通过", "verdict.failed": "失败", "verdict.running": "运行中", "verdict.cancelled": "已取消", "verdict.error": "错误", "verdict.not testable": "无法检验", "verdict.not applicable": "不适用",
 
+  "clients.title": "谁在使用哪种协议", "clients.about": "客户端指请求中自报的程序。客户端发送或收到过的特性都会计入。计数按天存储，每隔几秒写入一次。", "clients.since": "最近出现于", "clients.days": "{n} 天内", "clients.to": "如果迁移到", "clients.nowhere": "–",
+  "clients.dialect": "协议", "clients.client": "客户端", "clients.key": "密钥", "clients.requests": "请求数", "clients.last": "最近一次", "clients.features": "使用的特性", "clients.cost": "将会失去", "clients.none": "没有出现过客户端。", "clients.there": "已在使用", "clients.nothing": "所用特性均不受影响",
   "server.title": "服务器", "server.since": "启动于 {time}", "server.figures": "指标", "server.dialects": "协议", "server.agents": "智能体", "server.limits": "限制", "server.default": "默认", "server.tools": "{n} 个工具",
   "figures.turns": "运行中的轮次", "figures.streams": "打开的流", "figures.events": "每秒事件", "figures.lag": "事件延迟", "figures.losses": "每秒损失", "figures.memory": "内存",
   "keys.title": "密钥", "keys.name": "名称", "keys.user": "用户", "keys.created": "创建时间", "keys.used": "最近使用", "keys.never": "从未", "keys.add": "新建密钥", "keys.once": "密钥只显示一次，请立即复制。", "keys.revoke": "撤销", "keys.revoke_sure": "使用密钥 {name} 的客户端将立即断开。",
