@@ -106,7 +106,8 @@ def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLim
     """Return the storage on a Redis server; its modules are imported only here."""
     from gateway.storage.log.redis import RedisLog
     from gateway.storage.redis import RedisTokenBuckets
-    from gateway.storage.resources.redis import RedisKeyTable, RedisResources, RedisResponses
+    from gateway.storage.resources.redis import RedisKeyTable, RedisResources
+    from gateway.storage.resources.redis_responses import RedisResponses
 
     fsync, seal, redis = config.durability == "fsync", make_seal(config), make_redis(config)
     return Storage(

@@ -9,7 +9,8 @@ from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog, SqliteLog
 from gateway.storage.log.redis import RedisLog
 from gateway.storage.resources.memory import MemoryResources
-from gateway.storage.resources.redis import RedisResources, RedisResponses
+from gateway.storage.resources.redis import RedisResources
+from gateway.storage.resources.redis_responses import RedisResponses
 from gateway.storage.resources.responses import MemoryResponses, SqliteResponses
 from gateway.storage.resources.sqlite import SqliteResources
 from gateway.storage_factory import make_storage

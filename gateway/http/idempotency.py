@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from aiohttp import web
 
-from gateway.errors import Conflict, GatewayError, Invalid
+from gateway.errors import Conflict, GatewayError, Invalid, OutcomeUnknown
 from gateway.logging import get_logger
 from gateway.ports import ANONYMOUS, CURRENT_IDEMPOTENCY_KEY, IdempotencyKey, ResponseStore, StoredResponse
 
@@ -33,6 +33,14 @@ class RunningRequest:
     answer: asyncio.Future[StoredResponse | None] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future())
 
+    def finish(self, answer: StoredResponse | None, failure: OutcomeUnknown | None) -> None:
+        """Give those who wait the response, or the error; with neither the next of them executes the request."""
+        if failure is None:
+            self.answer.set_result(answer)
+        else:
+            self.answer.set_exception(failure)
+            self.answer.exception()  # perhaps nobody waits
+
 
 class Idempotency:
     """The stored responses of requests with a key, by owner and path.
@@ -46,10 +54,10 @@ class Idempotency:
 
     Not guaranteed: the effect and the response are two commits, one right after the other. If the server dies between
     them, or is cut off from the shared storage for longer than its claim lasts, the effect is stored and the response
-    is not; the client has seen no response, and its retry is a new request. What a session accepts is accepted once
-    even then (`CURRENT_IDEMPOTENCY_KEY`), but something may be created twice. The same happens if the server can store
-    the effect and then, for lack of space, not the response: the client gets the response, and the server log has
-    `idempotent_response_not_stored`.
+    is not; the client is told that the outcome is unknown, or nothing, and its retry is a new request. What a session
+    accepts is accepted once even then (`CURRENT_IDEMPOTENCY_KEY`), but something may be created twice. The same happens
+    if the server can store the effect and then, for lack of space, not the response: the client gets the response, and
+    the server log has `idempotent_response_not_stored`.
     """
 
     def __init__(self, answers: ResponseStore) -> None:
@@ -99,7 +107,7 @@ class Idempotency:
         self, place: IdempotencyKey, entry: RunningRequest, digest: str, request: web.Request, handler: Handler,
     ) -> web.StreamResponse:
         """Execute the first of the requests that are running now; an earlier one may have a stored response."""
-        answer, is_claimed = None, False
+        answer, is_claimed, failure = None, False, None
         try:
             await self._answers.claim(place)
             is_claimed = True
@@ -115,12 +123,15 @@ class Idempotency:
             answer = _storable_response(response, entry.digest)
             is_claimed = not await self._keep(place, answer)
             return response
+        except OutcomeUnknown as error:
+            failure = error
+            raise
         finally:
             with suppress(GatewayError):  # a claim that cannot be released runs out
                 if is_claimed:
                     await self._answers.release(place)
             del self._going[place]
-            entry.answer.set_result(answer)
+            entry.finish(answer, failure)
 
     async def _keep(self, place: IdempotencyKey, answer: StoredResponse | None) -> bool:
         """Store the response; return whether it is stored. The request was executed even if it is not."""
@@ -128,6 +139,8 @@ class Idempotency:
             if answer is not None:
                 await self._answers.store(place, answer)
                 return True
+        except OutcomeUnknown:
+            raise  # the same request may be executed again from now on: its client must not rely on this response
         except GatewayError as error:
             log.warning("idempotent_response_not_stored", error=error.message)
         return False

@@ -77,8 +77,8 @@ IN_ADAPTERS = (
     "gateway.model", "gateway.ports", "gateway.http", "gateway.client", "gateway.resources", "mappings", *EVERYBODY,
 )
 SIDE_DOORS = (
-    "gateway.storage.resources.redis", "gateway.backends.kinds", "gateway.backends.user_modules",
-    "gateway.telemetry.otlp",
+    "gateway.storage.resources.redis", "gateway.storage.resources.redis_responses", "gateway.backends.kinds",
+    "gateway.backends.user_modules", "gateway.telemetry.otlp",
 )
 """Modules that a room does not offer at its door: they need a library that not everybody has, or load other modules."""
 MEETING_PLACES = (

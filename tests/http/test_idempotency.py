@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from gateway.config.settings import LimitSettings
-from gateway.errors import Conflict, GatewayError, Invalid, Overloaded
+from gateway.errors import Conflict, GatewayError, Invalid, OutcomeUnknown, Overloaded
 from gateway.http import CONNECTION_LIMITS, OWNER, ErrorMiddleware, Idempotency
 from gateway.http.file_transfer import FORM_DIGEST, digest_form
 from gateway.ports import IdempotencyKey, StoredResponse
@@ -341,6 +341,27 @@ async def test_what_was_done_is_told_even_if_its_answer_cannot_be_kept(place: Pl
     full.found.set()
     assert await place.post() == (201, b'{"number": 1}', False)
     assert await place.post() == (201, b'{"number": 2}', False)
+
+
+async def test_nobody_is_answered_if_nobody_knows_whether_the_answer_is_kept(place: Place) -> None:
+    """Neither whoever sent the request, nor those who wait for its response."""
+    storing, running = asyncio.Event(), asyncio.Event()
+
+    class CutOff(Slow):
+        async def store(self, place: IdempotencyKey, answer: StoredResponse) -> None:
+            running.set()
+            await storing.wait()
+            raise OutcomeUnknown("Redis cannot be reached")
+
+    place.once._answers = cut_off = CutOff(place.answers)
+    cut_off.found.set()
+    calls = [asyncio.create_task(place.post())]
+    await running.wait()
+    calls += [asyncio.create_task(place.post()) for _ in range(2)]
+    await until(lambda: place.came == 3)
+    storing.set()
+    assert [status for status, *_ in await asyncio.gather(*calls)] == [504, 504, 504]
+    assert place.done == 1
 
 
 async def test_a_key_that_is_no_text_is_refused(place: Place) -> None:

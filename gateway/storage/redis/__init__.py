@@ -2,7 +2,7 @@
 
 from .address import RedisAddress
 from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
-from .connection import Command, CommandRefused, RedisConnection, RedisUnreachable
+from .connection import Command, CommandRefused, RedisConnection, RedisFull, RedisUnreachable
 from .owner_traces import RedisOwnerTraces
 from .pubsub import PubSubReceiver, RedisPubSub
 from .replies import (
@@ -27,6 +27,7 @@ __all__ = [
     "RedisClient",
     "RedisConnection",
     "RedisDataLost",
+    "RedisFull",
     "RedisOwnerTraces",
     "RedisPubSub",
     "RedisTokenBuckets",

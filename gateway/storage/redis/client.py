@@ -12,7 +12,7 @@ from gateway.errors import GatewayError, Overloaded
 
 from ..sqlite import StorageUnusable
 from .address import RedisAddress
-from .connection import Command, CommandRefused, RedisConnection, RedisUnreachable
+from .connection import Command, CommandRefused, RedisConnection, RedisFull, RedisUnreachable
 from .replies import Reply
 from .scripts import scripts
 from .sentinel import make_dial
@@ -240,7 +240,8 @@ class RedisClient:
 
     async def _refused(self, refusal: CommandRefused, epoch: str, nothing_done: bool) -> None:
         if not str(refusal).startswith("RESET"):
-            error = RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+            kind = RedisFull if refusal.kind == "OOM" else RedisUnreachable
+            error = kind(f"Redis at {self.address.shown} refuses: {refusal}")
             error.was_sent = not nothing_done
             raise error
         if self.epoch == epoch:

@@ -47,6 +47,10 @@ class RedisUnreachable(Overloaded):
     """Whether the server may have got the question, and done what it was asked for."""
 
 
+class RedisFull(RedisUnreachable):
+    """The server answers, and has no room for what it is given."""
+
+
 def unreachable_error(shown: str, error: BaseException | str) -> RedisUnreachable:
     """The error for a server that cannot be reached; `shown` is its address without its password."""
     why, hint = (error, "") if isinstance(error, str) else _explain(error, shown.partition(":")[0])

@@ -13,13 +13,11 @@ from gateway.json_values import JsonObject
 from gateway.ports import (
     Amendment,
     Clock,
-    IdempotencyKey,
     KeyChange,
     Keys,
     KeyUse,
     Ranking,
     Resource,
-    StoredResponse,
     with_use,
 )
 from gateway.quotas import Quotas
@@ -28,12 +26,10 @@ from gateway.storage.sealing import UNSEALED, Seal
 
 from .key_tables import decode_key, encode_key
 from .memory import DEFAULT_MAX_RESOURCES, index_terms, kinds_by_owner, stored_size, too_many
-from .responses import DEFAULT_RESPONSE_LIMITS, ResponseLimits, seal_response, unseal_response
 
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
-_answer = msgspec.msgpack.Decoder(tuple[float, str, int, str, bytes]).decode
 SEPARATOR = "\0"
 """Separates the parts of a key, each of which may have any other character."""
 
@@ -241,49 +237,6 @@ class RedisResources:
     def _read(self, ordinal: int | bytes, record: bytes) -> Resource:
         one = _decode(record)
         return replace(one, ordinal=int(ordinal), secrets=self._seal.unseal(one.secrets))
-
-
-CLAIM_LEASES = 2
-"""For how many leases a server claims an idempotency key: a request that takes longer may be executed twice."""
-
-
-class RedisResponses:
-    """Responses in Redis: a request that is sent twice may reach two servers."""
-
-    def __init__(
-        self, redis: RedisClient, clock: Clock, bounds: ResponseLimits = DEFAULT_RESPONSE_LIMITS, seal: Seal = UNSEALED,
-    ) -> None:
-        self._redis = redis
-        self._clock = clock
-        self._bounds = bounds
-        self._seal = seal
-
-    async def claim(self, place: IdempotencyKey) -> None:
-        """Wait for the server that executes a request with this key, for as long as its claim lasts."""
-        given = self._redis.replica, SEPARATOR.join(place), round(1000 * CLAIM_LEASES * self._redis.lease)
-        while not await self._redis.run_script("claim_key", *given):  # noqa: ASYNC110  # another process has the key
-            await asyncio.sleep(self._redis.lease / 100)
-
-    async def release(self, place: IdempotencyKey) -> None:
-        await self._redis.run_script("release_key", self._redis.replica, SEPARATOR.join(place))
-
-    async def find(self, place: IdempotencyKey) -> StoredResponse | None:
-        found = (await self._redis.read_all([("HGET", self._redis.key("answers"), SEPARATOR.join(place))]))[0]
-        if found is None:
-            return None
-        at, digest, status, content_type, body = _answer(found)
-        if at < self._clock() - self._bounds.seconds:
-            return None
-        return unseal_response(
-            StoredResponse(digest=digest, status=status, content_type=content_type, body=body), self._seal
-        )
-
-    async def store(self, place: IdempotencyKey, answer: StoredResponse) -> None:
-        now, bounds, answer = self._clock(), self._bounds, seal_response(answer, self._seal)
-        kept = msgspec.msgpack.encode((now, answer.digest, answer.status, answer.content_type, answer.body))
-        await self._redis.run_script(
-            "answer", SEPARATOR.join(place), now, now - bounds.seconds, bounds.most, bounds.most_bytes,
-            len(answer.body), kept)
 
 
 class RedisKeyTable:

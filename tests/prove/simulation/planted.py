@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from hashlib import sha1
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import gateway.model as m
+from gateway.cluster import session_service
 from gateway.cluster.leases import Claims, HeldSessions
 from gateway.cluster.membership import Lease
 from gateway.cluster.rpc import Inbox, RpcChannel
@@ -19,9 +21,9 @@ from gateway.engine.streams import Hub
 from gateway.errors import NotFound, OutcomeUnknown
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.redis import RedisLog
-from gateway.storage.redis import client, read_renewal
+from gateway.storage.redis import RedisClient, RedisFull, RedisUnreachable, client, read_renewal
 from gateway.storage.redis.scripts import scripts
-from gateway.storage.resources.redis import RedisResponses
+from gateway.storage.resources.redis_responses import RedisResponses
 from gateway.storage.resources.responses import SqliteResponses
 
 Plant = AbstractContextManager[Any]
@@ -34,6 +36,8 @@ class PlantedBug(NamedTuple):
     plant: Callable[[], Plant]
     log: str | None = "redis"
     """The kind of log that a world must have to show it; None if any world may."""
+    scenario: str | None = None
+    """The worlds in which it is looked for, where it would take too many of any kind."""
 
 
 # -- scripts ----------------------------------------------------------------------------------------------------------
@@ -151,6 +155,17 @@ async def verify_what_is_there(held: HeldSessions) -> None:
     tokens = await held._redis.read_all([("HGET", held._redis.key("s", one), "token") for one in sessions])
     for session_id, token in zip(sessions, tokens, strict=True):
         if token is not None:
+            held.lose_if_overtaken(session_id, int(token))
+
+
+async def verify_tokens(held: HeldSessions) -> None:
+    """As `HeldSessions.verify`, which once did not look whether Redis had lost the end of a log."""
+    sessions = held._log.held
+    tokens = await held._redis.read_all([("HGET", held._redis.key("s", one), "token") for one in sessions])
+    for session_id, token in zip(sessions, tokens, strict=True):
+        if token is None:
+            held.lose(session_id)
+        else:
             held.lose_if_overtaken(session_id, int(token))
 
 
@@ -282,6 +297,30 @@ def answers_forgotten() -> Iterator[None]:
         yield
 
 
+class FirstTryClient:
+    """A client of Redis that gives up with the connection."""
+
+    def __init__(self, redis: RedisClient) -> None:
+        self._redis = redis
+        self.lease = redis.lease
+
+    async def run_script(self, script: str, *given: Any) -> Any:
+        try:
+            return await self._redis.run_script(script, *given)
+        except RedisUnreachable as error:
+            raise RedisFull(error.message) from None
+
+
+STORE = RedisResponses.store
+
+
+async def store_or_give_up(responses: RedisResponses, place: Any, answer: Any) -> None:
+    """As `RedisResponses.store`, which once gave up with the connection."""
+    own = copy(responses)
+    own._redis = FirstTryClient(responses._redis)  # type: ignore[assignment]
+    await STORE(own, place, answer)
+
+
 @contextmanager
 def tenants_mixed() -> Iterator[None]:
     """Sessions are found whoever asks for them."""
@@ -301,13 +340,16 @@ PLANTED: dict[str, PlantedBug] = {
         "one writer per session: whoever takes it over has a token of its own",
         lambda: changed_script("claim", "redis.call('HINCRBY', key, 'token', 1)", SAME_TOKEN)),
     "lease_trusted_after_expiry": PlantedBug(
-        "a server whose lease ran out looks which sessions it has lost", lease_trusted_after_expiry),
+        "a server whose lease ran out looks which sessions it has lost", lease_trusted_after_expiry, scenario="pause"),
     "stop_given_up": PlantedBug(
         "a server that is told to stop ends in order, whatever Redis says",
         lambda: patch.object(HeldSessions, "hand_over_all", hand_over_or_fail)),
     "deleted_sessions_shown": PlantedBug(
         "what was deleted while a server was away is not shown by it",
-        lambda: patch.object(HeldSessions, "verify", verify_what_is_there)),
+        lambda: patch.object(HeldSessions, "verify", verify_what_is_there), scenario="cut"),
+    "lost_end_unnoticed": PlantedBug(
+        "a session whose last records Redis has lost does not stay busy",
+        lambda: patch.object(HeldSessions, "verify", verify_tokens), scenario="second"),
     "announced_before_stored": PlantedBug(
         "an event is in the log before any client sees it (Redis)", announced_before_stored),
     "announced_before_committed": PlantedBug(
@@ -323,10 +365,10 @@ PLANTED: dict[str, PlantedBug] = {
         "a stream that is resumed repeats nothing", lambda: shifted_cursor(-1), None),
     "gap_passed_on": PlantedBug(
         "a server that has missed records reads them before it passes later ones on",
-        lambda: patch.object(StreamRelay, "relay", relay_with_gaps)),
+        lambda: patch.object(StreamRelay, "relay", relay_with_gaps), scenario="others"),
     "missed_messages_ignored": PlantedBug(
         "a server that was cut off from Redis reads what it has missed",
-        lambda: patch.object(Inbox, "missed", lambda inbox: None)),
+        lambda: patch.object(Inbox, "missed", lambda inbox: None), scenario="others"),
     "task_left_behind": PlantedBug("a server has no more tasks in the end than at first", leaking_subscription, None),
     "ask_settled_twice": PlantedBug("an ask is settled once", ask_settled_twice, None),
     "number_skipped_after_restart": PlantedBug(
@@ -342,6 +384,15 @@ PLANTED: dict[str, PlantedBug] = {
         "a call whose reply was lost is carried out once", call_carried_out_twice),
     "answers_forgotten": PlantedBug(
         "a request that is repeated under its key gets the first response", answers_forgotten, None),
+    "response_given_up": PlantedBug(
+        "whoever was given a response gets it again, though Redis was away when it was to be stored",
+        lambda: patch.object(RedisResponses, "store", store_or_give_up), scenario="others"),
+    "key_not_claimed": PlantedBug(
+        "of requests with one key that are sent to several servers at once one is carried out",
+        lambda: patch.object(RedisResponses, "claim", not_waited_for)),
+    "key_unknown_to_writer": PlantedBug(
+        "a message that is repeated under its key at another server is accepted once",
+        lambda: patch.object(session_service, "keyed_request", lambda call: None), scenario="cut"),
     "tenants_mixed": PlantedBug("nobody sees the sessions of others", tenants_mixed, None),
     "refused_though_done": PlantedBug(
         "a refusal with 503 means that nothing happened",

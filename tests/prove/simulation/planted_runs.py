@@ -1,11 +1,13 @@
 """For each planted bug: how many worlds until the judge finds it, and what the judge says then."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from tests.prove.simulation.kept_plans import kept_plans
 from tests.prove.simulation.plan import plan_of
 from tests.prove.simulation.planted import PLANTED, planted
+from tests.prove.simulation.scenarios import scenario
 from tests.prove.simulation.workers import in_child
 from tests.prove.simulation.world import run_world
 
@@ -27,7 +29,8 @@ class Found(NamedTuple):
 def find(name: str, seeds: Iterable[int]) -> Found:
     """Run worlds with this bug until one of them breaks a promise."""
     worlds, bug = 0, PLANTED[name]
-    for plan in (*(kept.plan for kept in kept_plans() if kept.bug == name), *map(plan_of, seeds)):
+    made = plan_of if bug.scenario is None else partial(scenario, bug.scenario)
+    for plan in (*(kept.plan for kept in kept_plans() if kept.bug == name), *map(made, seeds)):
         if bug.log not in (None, plan.log):
             continue
         worlds += 1

@@ -15,8 +15,11 @@ FAULTS = {
     "cut": (("block_redis", 2 * LEASE),),
     "hush": (("part_redis", 2 * LEASE),),
     "redis": (("redis_restart", 1.0),),
+    "others": (("cut_others", 0.1),) * 4,
 }
 """By name: what goes wrong, and for how many seconds."""
+DELAYS = {"others": (0.01,)}
+"""By name: how many seconds a message is on its way, where a slow network shows more."""
 NAMES = (*FAULTS, *LOSSES)
 CALM_SECONDS = 8.0
 """How long the clients go on after everything was mended."""
@@ -41,5 +44,5 @@ def scenario(name: str, seed: int) -> Plan:
             faults.append(Fault(at, kind, target, seconds))
             at += seconds
     return replace(
-        plan_of(1), seed=seed, lease=LEASE, delay=chance.choice((0.0002, 0.001)), seconds=at + CALM_SECONDS,
-        faults=tuple(faults), watched=2, turns=100)
+        plan_of(1), seed=seed, lease=LEASE, delay=chance.choice(DELAYS.get(name, (0.0002, 0.001))),
+        seconds=at + CALM_SECONDS, faults=tuple(faults), watched=2, turns=100)

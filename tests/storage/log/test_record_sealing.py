@@ -12,7 +12,8 @@ from gateway.storage.log import SqliteLog
 from gateway.storage.log.redis import RedisLog
 from gateway.storage.log.segments import reseal_records, seal_records, unseal_records
 from gateway.storage.redis import RedisAddress, RedisClient
-from gateway.storage.resources.redis import RedisResources, RedisResponses
+from gateway.storage.resources.redis import RedisResources
+from gateway.storage.resources.redis_responses import RedisResponses
 from tests.support.redis_server import redis_of_this_run
 
 SEAL = FernetSeal(lambda: ["k" * 32])

@@ -7,7 +7,8 @@ import pytest
 from gateway.errors import NotFound
 from gateway.ports import StoredResponse
 from gateway.storage.redis import RedisAddress, RedisClient, RedisOwnerTraces
-from gateway.storage.resources.redis import RedisResources, RedisResponses
+from gateway.storage.resources.redis import RedisResources
+from gateway.storage.resources.redis_responses import RedisResponses
 from tests.support.redis_server import redis_of_this_run
 
 ANSWER = StoredResponse(digest="d", status=200, content_type="text/plain", body=b"hello")

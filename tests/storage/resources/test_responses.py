@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.errors import OutcomeUnknown
 from gateway.ports import Clock, IdempotencyKey, ResponseStore, StoredResponse
 from gateway.storage import Database, add_to_counter
-from gateway.storage.redis import RedisAddress, RedisClient
-from gateway.storage.resources.redis import RedisResponses
+from gateway.storage.redis import RedisAddress, RedisClient, RedisFull
+from gateway.storage.resources.redis_responses import RedisResponses
 from gateway.storage.resources.responses import BYTES, NUMBER, MemoryResponses, ResponseLimits, SqliteResponses
+from tests.support.cluster.tcp_forwarder import TcpForwarder
 from tests.support.examples import examples
-from tests.support.redis_server import redis_of_this_run
+from tests.support.redis_server import RedisServer, redis_of_this_run
 
 Opened = Callable[[Path, Clock, ResponseLimits], AbstractAsyncContextManager[ResponseStore]]
 
@@ -193,3 +195,49 @@ async def test_a_key_is_free_when_it_is_released_or_its_server_is_dead(tmp_path:
         assert not again.done()
         await other.store(place("k"), answer())
         await again
+
+
+@asynccontextmanager
+async def behind_a_wire(folder: Path) -> AsyncIterator[tuple[RedisResponses, TcpForwarder]]:
+    wire = TcpForwarder(lambda: [redis_of_this_run().port])
+    await wire.start()
+    redis = RedisClient(
+        RedisAddress.read(f"redis://127.0.0.1:{wire.port}/0?prefix={quote(str(folder))}"), lease=1.5)
+    await redis.open()
+    yield RedisResponses(redis, Now()), wire
+    await redis.close()
+    await wire.close()
+
+
+@pytest.mark.parametrize("how", ["cut", "hush"])
+async def test_an_answer_is_kept_as_soon_as_redis_can_be_reached_again(how: str, tmp_path: Path) -> None:
+    async with behind_a_wire(tmp_path) as (answers, wire):
+        await answers.claim(place("k"))
+        getattr(wire, how)()
+        storing = asyncio.create_task(answers.store(place("k"), answer()))
+        await asyncio.sleep(1.0)
+        assert not storing.done()
+        wire.mend()
+        await storing
+        assert await answers.find(place("k")) == answer()
+
+
+async def test_an_answer_that_cannot_be_kept_while_its_key_is_claimed_is_unknown(tmp_path: Path) -> None:
+    async with behind_a_wire(tmp_path) as (answers, wire):
+        wire.cut()
+        with pytest.raises(OutcomeUnknown, match="look at what it has done before you send it again"):
+            await answers.store(place("k"), answer())
+
+
+async def test_a_redis_without_room_says_so(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path)
+    server.start()
+    try:
+        redis = RedisClient(RedisAddress.read(server.url))
+        await redis.open()
+        assert await redis.read_all([("CONFIG", "SET", "maxmemory", "1")]) == [b"OK"]
+        with pytest.raises(RedisFull, match="OOM"):
+            await RedisResponses(redis, Now()).claim(place("k"))
+        await redis.close()
+    finally:
+        server.stop(kill=True)
