@@ -171,6 +171,7 @@ class DialectClient:
 
     def refused(self, answer: Any, code: str) -> bool:
         """A server that is about to stop may refuse."""
+        self.world.history.answers[f"{self.dialect} refused {code}"] += 1
         if "stop" not in str(answer):
             self.world.found.append(Violation(Kind.STUCK, self.session, f"{self.name}: {answer}"))
         raise (MessageNotAccepted if code.lower() == "overloaded" else ConnectionError)(f"refused: {code}")

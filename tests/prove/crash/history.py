@@ -101,6 +101,8 @@ class History:
     """By session: when somebody asked for its deletion, and when he was told of it (infinity: never)."""
     tellings: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """By session and stream."""
+    answers: Counter[str] = field(default_factory=Counter)
+    """How often each kind of answer was given."""
 
 
 def judge(history: History) -> list[Violation]:

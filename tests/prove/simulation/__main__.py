@@ -20,7 +20,7 @@ from tests.prove.simulation.planted import PLANTED, planted
 from tests.prove.simulation.planted_runs import find
 from tests.prove.simulation.scenarios import NAMES, scenario
 from tests.prove.simulation.shrink import shrunk
-from tests.prove.simulation.workers import in_child, run_many
+from tests.prove.simulation.workers import run_apart, run_many
 from tests.prove.simulation.world import Outcome, run_world, simulation
 
 AGAIN = "python -m tests.prove.simulation --replay {seed} --trace{scenario}"
@@ -59,14 +59,10 @@ def plan_for(seed: int, name: str | None) -> Plan:
     return plan_of(seed) if name is None else scenario(name, seed)
 
 
-def run_apart(plan: Plan, *, is_traced: bool) -> Result:
-    return in_child(lambda: result_of(plan, is_traced=is_traced))
-
-
 def run_plans(plans: list[Plan], workers: int, *, is_traced: bool) -> Iterator[Result]:
     """Run these worlds; with one worker, in this process."""
     if workers > 1:
-        yield from run_many(partial(run_apart, is_traced=is_traced), plans, workers)
+        yield from run_many(partial(run_apart, partial(result_of, is_traced=is_traced)), plans, workers)
         return
     with simulation():
         yield from (result_of(plan, is_traced=is_traced) for plan in plans)

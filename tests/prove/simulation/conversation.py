@@ -1,6 +1,7 @@
 """The clients of a world: they talk in all dialects, and what each was told is its history."""
 
 import asyncio
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
@@ -26,11 +27,12 @@ from tests.prove.crash.history import (
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
 from tests.prove.simulation.keepers import MINUTE, START_SECONDS, Keeper
 from tests.prove.simulation.linearizability import of_commands
-from tests.prove.simulation.loop import EPOCH, Process, WorldLoop
+from tests.prove.simulation.loop import EPOCH
+from tests.prove.simulation.machines import ClientProcess, Machines
 from tests.prove.simulation.network import Trace
 from tests.prove.simulation.plan import DAY, Plan
 from tests.prove.simulation.refusals import RefusalRecorder
-from tests.prove.simulation.servers import TENANTS, token_of
+from tests.prove.simulation.servers import TENANTS
 from tests.prove.simulation.unheard import STREAMS, of_open_streams
 from tests.prove.simulation.users import GONE, Registry, RestUser, now
 
@@ -49,8 +51,9 @@ PATIENCE = 300.0
 class Conversation:
     """All clients of a world, each in a process of its own, and the judge who hears them afterwards."""
 
-    def __init__(self, loop: WorldLoop, plan: Plan, address: str, trace: Trace) -> None:
+    def __init__(self, loop: AbstractEventLoop, plan: Plan, address: str, trace: Trace, machines: Machines) -> None:
         self.loop = loop
+        self._machines = machines
         self.plan = plan
         self.address = address
         self.history = History(reads=[])
@@ -58,7 +61,7 @@ class Conversation:
         self.tried_seconds = 2 * (2 * plan.lease + 2)
         """Twice as long as a server tries to pass a command on: what has not come by then does not come any more."""
         self.clients: list[DialectClient] = []
-        self.processes: list[Process] = []
+        self.processes: list[ClientProcess] = []
         self._runs: list[CrashRun] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._numbers = iter(range(1, 1_000_000))
@@ -69,21 +72,16 @@ class Conversation:
         self.keepers: list[Keeper] = []
         self.is_lost: Callable[[float], bool] = lambda at: False
         """Whether what was accepted then may be lost, by the promises."""
-        self.refusals = RefusalRecorder(loop, trace)
+        self.refusals = RefusalRecorder(loop, trace, self.history.answers)
         self._audits = {tenant: self._auditor(tenant, number) for number, tenant in enumerate(TENANTS)}
 
-    def _process(self, name: str, number: int, tenant: str) -> Process:
-        process = Process(self.loop, name, f"10.0.2.{number + 1}", f"{self.plan.seed} {name}")
-        process.token = token_of(tenant)
-        return process
-
-    def _auditor(self, tenant: str, number: int) -> tuple[Process, CrashRun]:
+    def _auditor(self, tenant: str, number: int) -> tuple[ClientProcess, CrashRun]:
         """Reads everything of a tenant in the end."""
-        return self._process(f"judge-{tenant}", 250 + number, tenant), CrashRun(
+        return self._machines.process(f"judge-{tenant}", 250 + number, tenant), CrashRun(
             self.address, Random(f"{self.plan.seed} judge"), None, self.history, self.found,  # type: ignore[arg-type]
             patience=0.1, numbers=self._numbers)
 
-    def _http(self, process: Process) -> aiohttp.ClientSession:
+    def _http(self, process: ClientProcess) -> aiohttp.ClientSession:
         return http_client(self.refusals.tracing(process.name))
 
     @staticmethod
@@ -95,24 +93,24 @@ class Conversation:
         kinds = client_types()
         for number in self.plan.clients:
             kind = kinds[number % len(kinds)]
-            process = self._process(f"{kind.dialect}-{number}", number, self.tenant_of(number))
+            process = self._machines.process(f"{kind.dialect}-{number}", number, self.tenant_of(number))
             self.processes.append(process)
             self._tasks.append(process.spawn(self._live(process, kind, number), "client"))
         if self.plan.watched:
-            process = self._process("watcher", 200, TENANTS[0])
+            process = self._machines.process("watcher", 200, TENANTS[0])
             self.processes.append(process)
             self._tasks.append(process.spawn(self._watch(process), "watcher"))
         for number, tenant in enumerate(TENANTS[:self.plan.users]):
-            process = self._process(f"user-{tenant}", 210 + number, tenant)
+            process = self._machines.process(f"user-{tenant}", 210 + number, tenant)
             self.processes.append(process)
             self._tasks.append(process.spawn(self._use(process, tenant), "user"))
 
         for number, tenant in enumerate(TENANTS[:self.plan.keepers]):
-            process = self._process(f"keeper-{tenant}", 220 + number, tenant)
+            process = self._machines.process(f"keeper-{tenant}", 220 + number, tenant)
             self.processes.append(process)
             self._tasks.append(process.spawn(self._keep(process, tenant), "keeper"))
 
-    def _run(self, process: Process, http: aiohttp.ClientSession) -> CrashRun:
+    def _run(self, process: ClientProcess, http: aiohttp.ClientSession) -> CrashRun:
         run = CrashRun(
             self.address, Random(f"{self.plan.seed} {process.name}"), http, self.history, self.found,
             thinking=2 * self.plan.seconds * len(self.plan.clients) / self.plan.turns, patience=0.4,
@@ -121,7 +119,7 @@ class Conversation:
         self._runs.append(run)
         return run
 
-    async def _live(self, process: Process, kind: type[DialectClient], number: int) -> None:
+    async def _live(self, process: ClientProcess, kind: type[DialectClient], number: int) -> None:
         async with self._http(process) as http:
             client = kind(self._run(process, http), number)
             self.clients.append(client)
@@ -145,7 +143,7 @@ class Conversation:
         while not self.has_talked:
             await client.step()
 
-    async def _use(self, process: Process, tenant: str) -> None:
+    async def _use(self, process: ClientProcess, tenant: str) -> None:
         async with self._http(process) as http:
             user = RestUser(self._run(process, http), tenant, self.registry, process.random)
             user.may_forget = any(
@@ -153,13 +151,13 @@ class Conversation:
             self.users.append(user)
             await user.live()
 
-    async def _keep(self, process: Process, tenant: str) -> None:
+    async def _keep(self, process: ClientProcess, tenant: str) -> None:
         async with self._http(process) as http:
             keeper = Keeper(self._run(process, http), tenant, process.random, self.is_lost)
             self.keepers.append(keeper)
             await keeper.live()
 
-    async def _watch(self, process: Process) -> None:
+    async def _watch(self, process: ClientProcess) -> None:
         async with self._http(process) as http:
             ears = watchers(self._run(process, http))
             while True:
@@ -203,7 +201,7 @@ class Conversation:
 
     def _cut_off(self) -> set[str]:
         """The clients that have a connection which is dead, and have not noticed."""
-        dead = {link.processes[0].name for link in self.loop.network.links.values() if link.is_severed}
+        dead = self._machines.cut_off()
         return dead | ({f"{stream}-watcher" for stream in STREAMS} if "watcher" in dead else set())
 
     async def survey(self, *, is_empty: bool) -> tuple[dict[str, list[m.Record]], list[Violation]]:
@@ -238,7 +236,7 @@ class Conversation:
     async def last_verdict(self, calm_since: float) -> list[Violation]:
         """What became of files and schedules, some time after everything was mended."""
         found: list[Violation] = []
-        coming = MINUTE - (EPOCH + self.loop.now) % MINUTE + START_SECONDS
+        coming = MINUTE - (EPOCH + self.loop.time()) % MINUTE + START_SECONDS
         if self.keepers and coming < SOON:  # schedules are due once more, while nothing is wrong
             await asyncio.sleep(coming + 1.0)
         is_in_time = not any(fault.kind == "clock" for fault in self.plan.faults)

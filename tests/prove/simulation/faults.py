@@ -80,6 +80,7 @@ class Faults:
             self._mend(number)
         for server in self._world.servers:
             await server.is_ready.wait()
+        self._network.is_calm = True
         await asyncio.sleep(2 * self._world.plan.lease + NOTICE_SECONDS)
 
     # -- gateways -------------------------------------------------------------------------------------------------

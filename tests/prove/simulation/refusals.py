@@ -1,15 +1,23 @@
 """Which requests were answered 503 or 504, and which of these refusals nothing explains: nothing was wrong for long."""
 
+from asyncio import AbstractEventLoop
+from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import aiohttp
 
-from tests.prove.simulation.loop import WorldLoop
 from tests.prove.simulation.network import Trace
 
 REFUSALS = (503, 504)
+VERSION = "v1"
+
+
+def route_of(path: str) -> str:
+    """The path without the ids in it."""
+    return "/".join(
+        "*" if part != VERSION and any(letter.isdigit() for letter in part) else part for part in path.split("/"))
 
 
 class Refusal(NamedTuple):
@@ -25,9 +33,11 @@ class Refusal(NamedTuple):
 class RefusalRecorder:
     """Sees every HTTP request of the clients of a world; `last_trouble` says when something was wrong last."""
 
-    def __init__(self, loop: WorldLoop, trace: Trace) -> None:
+    def __init__(self, loop: AbstractEventLoop, trace: Trace, answers: Counter[str]) -> None:
         self.seen: list[Refusal] = []
-        self.last_trouble: Callable[[], float] = lambda: loop.now
+        self.last_trouble: Callable[[], float] = loop.time
+        self._answers = answers
+        """How often each kind of answer was given."""
         self._loop = loop
         self._trace = trace
 
@@ -36,11 +46,12 @@ class RefusalRecorder:
         config = aiohttp.TraceConfig()
 
         async def began(session: Any, context: SimpleNamespace, given: Any) -> None:
-            context.began = self._loop.now
+            context.began = self._loop.time()
 
         async def ended(session: Any, context: SimpleNamespace, given: aiohttp.TraceRequestEndParams) -> None:
             request, status = f"{given.method} {given.url.path}", given.response.status
-            self._trace(client, "answered", f"{request} {status} after {self._loop.now - context.began:.3f} s")
+            self._answers[f"{given.method} {route_of(given.url.path)} {status}"] += 1
+            self._trace(client, "answered", f"{request} {status} after {self._loop.time() - context.began:.3f} s")
             if status in REFUSALS:
                 self.seen.append(Refusal(client, request, status, context.began - self.last_trouble()))
 

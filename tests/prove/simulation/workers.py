@@ -35,6 +35,11 @@ def _begin() -> None:
     gc.freeze()
 
 
+def run_apart(work: Callable[[Given], Result], given: Given) -> Result:
+    """Do the work for this one in a process that ends with it."""
+    return in_child(lambda: work(given))
+
+
 def in_child(work: Callable[[], Result]) -> Result:
     """Do the work in a process that ends with it."""
     reader, writer = os.pipe()

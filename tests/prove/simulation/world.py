@@ -23,11 +23,13 @@ from aiohttp.web_urldispatcher import UrlDispatcher
 
 from gateway import composition
 from gateway.resources import key_service
+from tests.prove.crash.history import History
 from tests.prove.simulation.conversation import Conversation
 from tests.prove.simulation.determinism import wall_clock, world_sources
 from tests.prove.simulation.faults import NOTICE_SECONDS, Faults
 from tests.prove.simulation.loop import PROCESS, WorldLoop, WorldStopped, current_process
 from tests.prove.simulation.losses import LossDay
+from tests.prove.simulation.machines import SimulatedMachines
 from tests.prove.simulation.network import Network
 from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.redis_server import SimulatedRedis
@@ -65,6 +67,8 @@ class Outcome:
     turns: int = 0
     seconds: float = 0.0
     callbacks: int = 0
+    history: History = field(default_factory=History)
+    """What every client was told."""
 
     def trace(self) -> str:
         return "\n".join(map(str, self.steps)) + "\n"
@@ -88,7 +92,8 @@ class World:
             for number in range(plan.servers)
         ]
         self.network.balancers[FRONT] = self._next_servers
-        self.conversation = Conversation(self.loop, plan, f"http://{FRONT}:{PORT}", self.trace)
+        self.conversation = Conversation(
+            self.loop, plan, f"http://{FRONT}:{PORT}", self.trace, SimulatedMachines(self.loop, seed))
         self.witness = Witness()
         self.loss_day = LossDay(self)
         self._turn = 0
@@ -151,7 +156,7 @@ class World:
             self.outcome.broken.append(f"the world broke: {''.join(traceback.format_exception(error)[-6:])}")
         finally:
             self.outcome.seconds, self.outcome.callbacks = self.loop.now, self.loop.steps
-            self.outcome.turns = self.conversation.turns
+            self.outcome.turns, self.outcome.history = self.conversation.turns, self.conversation.history
             self.outcome.broken += self.loop.errors
             for server in self.servers:
                 server.kill()
