@@ -181,7 +181,7 @@ async def all_can_be_answered_one_by_one(exam: CasExamination) -> None:
         before = len(await talk.events())
         async with talk.follow() as follower:
             accepted = await _posted(talk, answer(last))
-            await follower.arrival(accepted[0]["id"])
+            await follower.arrival(accepted[0])
             rest = await follower.until(_is_end, "a session.status_idle with end_turn")
         with expect.owned("CAS-EV-10"):
             expect.equal("the turn", run.idle.get("turn_id"), rest[-1].get("turn_id"))

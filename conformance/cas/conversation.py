@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from conformance.cas.object_comparison import in_listed_order, note_contradictions, unheard, unlisted
 from conformance.cas.requirement_owners import note_misfits, of_posted
-from conformance.cas.run import Body, Run, message
+from conformance.cas.run import Body, Run, is_piece, message
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import Query, Reply, Stream
@@ -15,30 +16,18 @@ from conformance.kit.wait_limits import Wait, route
 if TYPE_CHECKING:
     from conformance.cas.examination import CasExamination
 
-PIECES = frozenset({"event_start", "event_delta", "agent.message_start", "agent.message_delta", "agent.message_stop"})
-BLOCK_PIECES = frozenset({f"agent.content_block_{part}" for part in ("start", "delta", "stop")})
 DESIRABLE = frozenset({"span.model_request_start", "span.model_request_end", "agent.artifact_delivered"})
 """Events whose own fields are no MUST; the common ones are."""
 MOST_EVENTS = "100"
+EVENT_ID = "evt_"
 
 
 def is_idle(event: Body) -> bool:
     return bool(event["type"] == "session.status_idle")
 
 
-def is_piece(event: Body) -> bool:
-    """Whether this is a piece of an event rather than an event."""
-    return str(event["type"]) in PIECES | BLOCK_PIECES
-
-
 def is_event(event: Body) -> bool:
     return not is_piece(event)
-
-
-def unlisted(listed: list[Body], event: Body) -> str:
-    """Who is to blame for an event that is not in the list: its id, if it is there by another one, or the list."""
-    alike = (item for item in listed if item["type"] == event["type"] and item["created_at"] == event["created_at"])
-    return "CAS-EV-01" if any(alike) else "CAS-EV-11"
 
 
 class Follower:
@@ -70,20 +59,29 @@ class Follower:
             async with self.stream.waits.bounded("another event", wait.limit) as wait:
                 frame = await self.stream.next()
         except TimeoutError:
-            raise Failed(f"{self.stream.asked} to go on within {wait}", "no more events came") from None
+            expected = f"{self.stream.asked} to go on within {wait}"
+            raise Failed(expected, *(self._unframed or ("no more events came", None))) from None
         if frame is None:
             return None
         self.frames.append(frame)
         self.events.append(self._checked(frame))
         return self.events[-1]
 
-    async def until(self, found: Callable[[Body], bool], what: str) -> list[Body]:
+    @property
+    def _unframed(self) -> tuple[str, str] | None:
+        """What came of a stream none of whose lines made an event, and who is to blame for it."""
+        lines = self.stream.parser.undelivered
+        return None if self.frames or not lines else (f"lines that make no event: {expect.show(lines)}", "CAS-SSE-02")
+
+    async def until(
+        self, found: Callable[[Body], bool], what: str, accepted: Body | None = None
+    ) -> list[Body]:
         """The events up to the one that is looked for, and that one."""
         seen: list[Body] = []
         try:
             with self.stream.waits.goal(route(what)):
                 while True:
-                    event = await self.next()
+                    event = await self._next_or_end()
                     if event is None:
                         await self._go_on(seen, what)
                         continue
@@ -91,13 +89,24 @@ class Follower:
                     if found(event):
                         return seen
         except Failed as failure:
-            failure.owner = failure.owner or await self._missed(found, what)
+            failure.owner = failure.owner or await self._missed(found, what, accepted)
+            raise
+
+    async def _next_or_end(self) -> Body | None:
+        """The next event; None when the stream has ended, in good order or not."""
+        try:
+            return await self.next()
+        except Failed:
+            if self.stream.is_cut:
+                return None
             raise
 
     async def _go_on(self, seen: list[Body], what: str) -> None:
         """Open a stream again that has ended: after its last event, unless nothing came since it was opened so."""
         ended = f"the stream ended after {expect.show([event['type'] for event in seen])}"
         expected = f"{what} on {self.stream.asked}"
+        if self._unframed is not None:
+            raise Failed(expected, *self._unframed)
         if "deleted" in what:
             raise Failed(expected, ended)
         last = next((str(event.get("id")) for event in reversed(self.events) if not is_piece(event)), None)
@@ -107,32 +116,46 @@ class Follower:
         self._last = last
         self.stream = await self._reopen(last)
 
-    async def _missed(self, found: Callable[[Body], bool], what: str) -> str | None:
+    async def _missed(self, found: Callable[[Body], bool], what: str, accepted: Body | None) -> str | None:
         """Who is to blame for an event that does not come: the stream, if it is listed, or else who demands it.
 
         A stream that told other events in another order than the list has failed by that.
         """
-        reply = await self._exam.http.ask("GET", f"{self._path}/events", query={"limit": MOST_EVENTS})
-        try:
-            listed = [event for event in expect.status(reply, 200).object()["data"] if isinstance(event, dict)]
-            names = [event.get("id") for event in listed]
-            told = [event["id"] for event in self.events if event.get("id") in names and not is_piece(event)]
-            is_by_id = what.startswith("the event evt_")
-            after = listed[names.index(told[-1]) + 1 :] if told and not is_by_id else listed
-            is_listed = any(found(event) for event in after if event.get("id") not in told)
-            in_order = sorted(told, key=names.index)
-        except (Failed, LookupError, TypeError, ValueError):
+        if (listed := await self._listed()) is None:
             return None
-        expect.that(told == in_order, f"the events in the order of the list: {in_order}", told, "CAS-SSE-05")
+        try:
+            names = [event.get("id") for event in listed]
+            told = [event for event in self.events if event.get("id") in names and not is_piece(event)]
+            after = listed[names.index(told[-1]["id"]) + 1 :] if told and accepted is None else listed
+            is_listed = any(found(event) for event in after if event not in told)
+        except (LookupError, TypeError, ValueError):
+            return None
+        in_listed_order(told, listed)
         if is_listed:
             return "CAS-SSE-05"
-        if is_by_id:
-            return "CAS-EV-02"
+        if accepted is not None:
+            return unheard(listed, accepted)
         return "CAS-EV-12" if "session.status_" in what else None
 
+    async def _listed(self) -> list[Body] | None:
+        """The events as they are listed; None if the list cannot be read."""
+        reply = await self._exam.http.ask("GET", f"{self._path}/events", query={"limit": MOST_EVENTS})
+        try:
+            return [event for event in expect.status(reply, 200).object()["data"] if isinstance(event, dict)]
+        except (Failed, LookupError, TypeError):
+            return None
+
     async def run(self, asked: str, accepted: list[Body]) -> Run:
-        """The events from the first accepted one to the next idle."""
-        first = await self.arrival(accepted[0]["id"])
+        """The events from the first accepted one to the next idle, which must be those that are listed."""
+        found = await self.turn(asked, accepted)
+        if (listed := await self._listed()) is not None:
+            in_listed_order(found.events, listed)
+            note_contradictions(self._exam.http.departures, found.events, listed)
+        return found
+
+    async def turn(self, asked: str, accepted: list[Body]) -> Run:
+        """The events from the first accepted one to the next idle, whatever is listed."""
+        first = await self.arrival(accepted[0])
         rest = await self.until(is_idle, "session.status_idle")
         is_other = rest[-1].get("turn_id") != accepted[0].get("turn_id")
         if is_other and not any(event["type"] == "session.status_running" for event in rest):
@@ -141,12 +164,13 @@ class Follower:
 
     async def begun(self, accepted: Body) -> list[Body]:
         """The events from this accepted one to the next status_running."""
-        first = await self.arrival(accepted["id"])
+        first = await self.arrival(accepted)
         return [first, *await self.until(lambda it: it["type"] == "session.status_running", "session.status_running")]
 
-    async def arrival(self, name: str) -> Body:
-        """The event of this id, when it comes."""
-        return (await self.until(lambda event: event.get("id") == name, f"the event {name}"))[-1]
+    async def arrival(self, accepted: Body) -> Body:
+        """The event that was accepted, when it comes."""
+        name = accepted["id"]
+        return (await self.until(lambda event: event.get("id") == name, f"the event {name}", accepted))[-1]
 
     def _checked(self, frame: ServerEvent) -> Body:
         what = f"the data of the event `{frame.event}`"
@@ -157,7 +181,16 @@ class Follower:
             departures.note("CAS-EV-18", "a stream without `event: error`", frame.data)
         elif frame.event != body["type"]:
             departures.note("CAS-SSE-02", f"the type in {what}: {frame.event}", body["type"])
-        return check_event(self._exam, body, what)
+        return self._identified(frame, check_event(self._exam, body, what))
+
+    def _identified(self, frame: ServerEvent, body: Body) -> Body:
+        """The event under the id of its frame, by which a client resumes; data that repeat another id are noted."""
+        is_id = "id" in frame.fields and frame.id.startswith(EVENT_ID)
+        if is_piece(body) or not is_id or frame.id == (own := body.get("id")):
+            return body
+        if isinstance(own, str) and own.startswith(EVENT_ID):
+            self._exam.http.departures.note("CAS-SSE-02", f"the id in the data of `{frame.event}`: {frame.id}", own)
+        return body | {"id": frame.id}
 
 
 def check_event(exam: "CasExamination", body: Body, what: str) -> Body:

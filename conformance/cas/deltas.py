@@ -4,10 +4,10 @@ from functools import partial
 from typing import Any
 
 from conformance.cas import scenes
-from conformance.cas.conversation import Conversation, Follower, is_idle, is_piece
+from conformance.cas.conversation import Conversation, Follower, is_idle
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.requirement_owners import of_event
-from conformance.cas.run import Run, message, text_of
+from conformance.cas.run import Run, is_piece, message, text_of
 from conformance.cas.scenes import Scene
 from conformance.kit import expect
 from conformance.kit.case import requirement

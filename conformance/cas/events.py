@@ -5,7 +5,8 @@ from functools import partial
 from conformance.cas import scenes
 from conformance.cas.conversation import Conversation, is_event, is_idle
 from conformance.cas.examination import Body, CasExamination
-from conformance.cas.object_comparison import told_as_listed
+from conformance.cas.object_comparison import schema_of, told_as_listed
+from conformance.cas.requirement_owners import need
 from conformance.cas.run import confirmation, message, texts, tool_result
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -28,6 +29,7 @@ async def every_event_has_its_fields(exam: CasExamination) -> None:
     """Accepted, streamed and listed events have the common fields of this session, and are the same events."""
     scene = await scenes.replies(exam)
     for event in (*scene.accepted, *filter(is_event, scene.told), *scene.listed):
+        need(schema_of(event), event, "session_id")
         expect.equal(f"session_id of {event['type']}", scene.session["id"], event["session_id"])
     names = [event["id"] for event in scene.listed]
     expect.that(len(set(names)) == len(names), "every event to have an id of its own", names)
@@ -134,10 +136,9 @@ async def an_interrupt_of_nothing_is_harmless(exam: CasExamination) -> None:
     before = len(await talk.events())
     async with talk.follow() as follower:
         run = await follower.run("the message", await talk.post(message(exam.profile.prompt("text"))))
-    run.stopped("end_turn").spoke()
     listed = await talk.events()
     told_as_listed(listed, before, follower.events)
-    run.one("session.status_running")
+    run.stopped("end_turn").spoke().one("session.status_running")
     kinds = [event["type"] for event in listed]
     started, ended = kinds.count("session.status_running"), kinds.count("session.status_idle")
     expect.equal("the turns started and ended", (1, 1), (started, ended))
@@ -152,7 +153,7 @@ async def an_outcome_keeps_what_it_is_given(exam: CasExamination) -> None:
     before = len(await talk.events())
     async with talk.follow() as follower:
         (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
-        streamed = await follower.arrival(accepted["id"])
+        streamed = await follower.arrival(accepted)
     told_as_listed(await talk.events(), before, follower.events)
     stored = await talk.stored(accepted)
     for event in (accepted, streamed, stored):
@@ -166,7 +167,7 @@ async def an_outcome_carries_any_json(exam: CasExamination) -> None:
     extra = {"examiners_own": CARRIED, "session_thread_id": exam.stranger("sthr")}
     async with talk.follow() as follower:
         (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
-        streamed = await follower.arrival(accepted["id"])
+        streamed = await follower.arrival(accepted)
     for event in (accepted, streamed, await talk.stored(accepted)):
         came_back("the fields of the outcome", extra, {name: event.get(name) for name in extra})
     huge = {"events": [{"type": "user.define_outcome", "examiners_own": HUGE}]}

@@ -2,21 +2,19 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from conformance.cas.conversation import Conversation
+from conformance.cas.object_comparison import agree
 from conformance.cas.profile import CasProfile, toolset
-from conformance.cas.requirement_owners import BODIES, note_misfits
+from conformance.cas.requirement_owners import BODIES, IDS, SCHEMAS, need, note_misfits
 from conformance.kit import expect
 from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.multipart import Upload, form
-from conformance.kit.schemas import Schemas
 
-SCHEMAS = Schemas(Path(__file__).parent / "schemas")
 ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -76,8 +74,10 @@ class CasExamination:
 
     def fitting(self, schema: str, reply: Reply) -> Any:
         """The body of an answer, an object; what of it does not fit the schema is noted."""
-        with expect.owned(BODIES[schema]):
+        with expect.owned("CAS-SESS-02" if schema == "session" else BODIES[schema]):
             body = reply.object()
+        is_error = body.get("type") == "error" and isinstance(body.get("error"), dict)
+        expect.that(not is_error, f"no error as the answer to {reply.asked}", reply.told, BODIES["error"])
         if schema == "session":
             expect.that("id" in body, f"a session as the answer to {reply.asked}", reply.told, "CAS-SESS-02")
         note_misfits(self.http.departures, self.schemas, schema, body, f"the answer to {reply.asked}")
@@ -85,7 +85,7 @@ class CasExamination:
 
     def refused(self, reply: Reply, *statuses: int) -> Body:
         """Expect a refusal with one of these statuses; what is not in the form of CAS is noted."""
-        is_other = statuses == (404,) and 400 <= reply.status < 500
+        is_other = (statuses == (404,) and 400 <= reply.status < 500) or _is_misnumbered(reply, statuses)
         with expect.owned("CAS-GEN-02") if is_other else nullcontext():
             expect.status(reply, *statuses)
         with self.http.departures.noting(BODIES["error"]):
@@ -99,6 +99,7 @@ class CasExamination:
         with expect.owned(BODIES[schema]):
             expect.status(reply, 200, 201)
         body: Body = self.fitting(schema, reply)
+        expect.that(isinstance(body.get("id"), str), f"an id in the answer to {reply.asked}", reply.told, IDS)
         return body
 
     def remember(self, path: str) -> None:
@@ -203,6 +204,16 @@ class CasExamination:
         with expect.preparing("a session"):
             return await self.admit(**body)
 
+    async def agreed(self, talk: Conversation, *names: str) -> Body:
+        """A new session, of which creating and reading it must show these members alike."""
+        read = await talk.info()
+        for session in (talk.session, read):
+            need("session", session, *names)
+        with expect.owned("CAS-SESS-02"):
+            for name in names:
+                agree(f"{name} of the session that was made", talk.session.get(name), read.get(name))
+        return talk.session
+
     # -- clearing away -------------------------------------------------------------------------------------------------
 
     async def clear_away(self) -> None:
@@ -214,6 +225,15 @@ class CasExamination:
 
     async def _archive(self, path: str) -> Reply:
         return await self.http.ask("POST", f"{path}/archive", {})
+
+
+def _is_misnumbered(reply: Reply, statuses: tuple[int, ...]) -> bool:
+    """Whether this is a refusal of a wanted type under another status, which the type does not match."""
+    with suppress(Failed):
+        error = reply.object().get("error")
+        kinds = {ERRORS[status] for status in statuses}
+        return reply.status not in statuses and isinstance(error, dict) and error.get("type") in kinds
+    return False
 
 
 def _answered_by(method: str, path: str, reply: Reply) -> str | None:

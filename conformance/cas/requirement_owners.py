@@ -1,6 +1,7 @@
 """Owners of failures: the requirement to which each body, each event and each of their members belongs."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from conformance.kit import expect
@@ -8,6 +9,7 @@ from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
 from conformance.kit.schemas import Schemas
 
+SCHEMAS = Schemas(Path(__file__).parent / "schemas")
 COMMON, IDS, PAGES, ERRORS = "CAS-EV-01", "CAS-GEN-06", "CAS-GEN-04", "CAS-GEN-02"
 BODIES = {
     "accepted": "CAS-EV-02",
@@ -67,7 +69,7 @@ EVENTS = {
     "user.tool_confirmation": "CAS-EV-06",
 }
 RAW_PIECES = re.compile(r"agent\.(message|content_block)_(start|delta|stop)")
-OF_EVERY_EVENT = re.compile(r"/(id|session_id|turn_id|created_at|processed_at|schema_version|type)\b")
+OF_EVERY_EVENT = re.compile(r"/(id|session_id|created_at|processed_at|schema_version|type)\b")
 LACKS = re.compile(r"/: \"(id|session_id|created_at|processed_at|schema_version|type)\" is a required property")
 NO_OBJECT = re.compile(r"/data/\d+: (?!.* is a required property)")
 """An item of a list is wrong as a whole, so that no other look at it says how."""
@@ -77,7 +79,9 @@ OF_SESSIONS = re.compile(
     r"(/data/\d+)?((?P<state>/(turn_)?status: .* is not one of )|(?P<file>/resources/\d+/path: )"
     r"|(?P<repository>/resources/\d+/(url|mount_path|authorization_token): ))"
 )
-FORMS = re.compile(r"\S*(id|_ids/\d+|_at): .* does not match ")
+FORMS = re.compile(r"\S*(id|_ids/\d+|_at): (.* does not match |\".*\" is not valid under any )")
+MADE = frozenset({"agent", "environment", "file", "made", "memory_store", "vault"})
+"""What is made at a place of its own, and goes by an id there."""
 
 
 def of_event(kind: Any) -> str:
@@ -92,7 +96,11 @@ def of_posted(kinds: list[str]) -> str:
 
 def of_problem(schema: str, problem: str) -> str | None:
     """Who is to blame for a problem that a schema finds; None if another look at the same thing will find it."""
+    if problem.startswith("/turn_id: ") and not FORMS.match(problem):
+        return "CAS-EV-10"
     if FORMS.match(problem):
+        return IDS
+    if schema in MADE and problem.startswith("/id: "):
         return IDS
     if schema.startswith("event."):
         is_common = OF_EVERY_EVENT.match(problem) or LACKS.match(problem)
@@ -121,3 +129,10 @@ def note_misfits(departures: Departures, schemas: Schemas, schema: str, value: A
                 continue  # a list shows what the session itself lacks
             if owner is not None:
                 departures.note(owner, failure.expected, f"{problem}\nin {expect.show(value)}")
+
+
+def need(schema: str, value: Any, *names: str) -> None:
+    """Expect these members to fit the schema: what is to be judged by them cannot be judged without."""
+    for problem in SCHEMAS.problems(schema, value):
+        if problem.startswith(tuple(f"/{name}" for name in names)):
+            expect.fail(f"{', '.join(names)} of a {schema} to fit the schema", problem, of_problem(schema, problem))

@@ -9,11 +9,18 @@ from conformance.kit import expect
 from conformance.kit.expect import NotTestable
 
 Body = dict[str, Any]
+PIECES = frozenset({"event_start", "event_delta", "agent.message_start", "agent.message_delta", "agent.message_stop"})
+BLOCK_PIECES = frozenset({f"agent.content_block_{part}" for part in ("start", "delta", "stop")})
 ANSWERED_BY = {
     "agent.tool_use": ("user.tool_confirmation", "tool_use_id"),
     "agent.mcp_tool_use": ("user.tool_confirmation", "tool_use_id"),
     "agent.custom_tool_use": ("user.custom_tool_result", "custom_tool_use_id"),
 }
+
+
+def is_piece(event: Body) -> bool:
+    """Whether this is a piece of an event rather than an event."""
+    return str(event["type"]) in PIECES | BLOCK_PIECES
 
 
 def message(content: Any) -> Body:

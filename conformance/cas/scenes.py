@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from conformance.cas.conversation import Conversation, Follower, is_event, is_idle
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.object_comparison import in_listed_order, note_contradictions, unlisted
 from conformance.cas.run import Run, answer, confirmation, message, tool_result
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
@@ -71,7 +72,8 @@ class Scene:
     def run(self, name: str) -> Run:
         """What came of one POST; if the scene did not get so far, or the list has it otherwise, that failure."""
         found = self._done(name)
-        self._told_as_listed(found)
+        if isinstance(self._listed, list):
+            in_listed_order(found.events, self._listed)
         return found
 
     def _done(self, name: str) -> Run:
@@ -79,23 +81,12 @@ class Scene:
             raise NotTestable(f"the profile does not say how to bring about `{name}`")
         return had(found)
 
-    def _told_as_listed(self, run: Run) -> None:
-        """Expect the stream to have told what is listed between the ends of the run, each event once."""
-        if not isinstance(self._listed, list):
-            return
-        told = [event["id"] for event in run.events if is_event(event)]
-        names = [event["id"] for event in self._listed if is_event(event)]
-        if told[0] in names and told[-1] in names:
-            listed = names[names.index(told[0]) : names.index(told[-1]) + 1]
-            is_listed = set(told) <= set(names)
-            expect.that(told == listed or not is_listed, f"the listed events {listed}", told, "CAS-SSE-05")
-
     @property
     def runs(self) -> list[Run]:
         """What came of every POST; a scene that broke off has none."""
         if self._ending is not None:
             had(self._ending)
-        return list(self._runs.values())
+        return [self.run(name) for name in self._runs]
 
     @property
     def listed(self) -> list[Body]:
@@ -109,7 +100,7 @@ class Scene:
     def kept(self, run: Run) -> list[Body]:
         """The first event of a POST, as it was accepted, as it was told, and as it is listed."""
         accepted = run.accepted[0]
-        with expect.owned("CAS-EV-11"):
+        with expect.owned(unlisted(self.listed, accepted)):
             found = (event for event in self.listed if event["id"] == accepted["id"])
             stored = expect.first(f"the event {accepted['id']} in the list", found, self.listed)
         return [accepted, run.events[0], stored]
@@ -153,7 +144,7 @@ class Stage:
         accepted = await self.talk.post(*events)
         self.scene.accepted += accepted
         asked = f"POST {self.talk.path}/events"
-        found = self.scene._runs[name] = await self.follower.run(asked, accepted[-1:])
+        found = self.scene._runs[name] = await self.follower.turn(asked, accepted[-1:])
         return found
 
     async def begin(self, content: str) -> Body:
@@ -191,7 +182,20 @@ async def _played(exam: CasExamination, play: Play, query: Query | None) -> Scen
             scene._ending = error
     scene.is_one_stream = not follower.was_reopened
     scene._listed = await caught(talk.events)
+    if isinstance(scene._listed, list):
+        note_contradictions(exam.http.departures, scene.told, scene._listed)
+        if isinstance(scene._ending, Failed):
+            scene._ending = _gap(scene.told, scene._listed) or scene._ending
     return scene
+
+
+def _gap(told: list[Body], listed: list[Body]) -> Failed | None:
+    """What keeps the stream from having told what is listed: a play that stumbled may have done so because of it."""
+    try:
+        in_listed_order(told, listed)
+    except Failed as failure:
+        return failure
+    return None
 
 
 # -- turns that end by themselves --------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ async def an_agent_is_named_in_two_ways(exam: CasExamination) -> None:
     """agent is an id, or an object with id and, if wanted, type and version; extra fields do no harm."""
     name = await exam.agent()
     for reference in (name, {"id": name}, {"id": name, "type": "agent"}, {"id": name, "version": 0, "extra": 1}):
-        session = (await exam.admit(agent=reference)).session
+        session = await exam.agreed(await exam.admit(agent=reference), "agent_id")
         expect.equal(f"agent_id for {reference}", name, session["agent_id"])
 
 
@@ -41,7 +41,7 @@ async def a_version_can_be_chosen(exam: CasExamination) -> None:
         ({"id": name, "version": first["version"]}, first),
     )
     for reference, wanted in references:
-        snapshot = (await exam.admit(agent=reference)).session["agent"]
+        snapshot = (await exam.agreed(await exam.admit(agent=reference), "agent"))["agent"]
         expect.equal(f"the snapshot for {reference}", _caught(wanted), _caught(snapshot))
 
 
@@ -63,8 +63,9 @@ async def the_snapshot_does_not_change(exam: CasExamination) -> None:
     """Updating the agent changes no session made before."""
     agent = await exam.new_agent(system="The first version.")
     talk = await exam.open(agent=agent["id"])
+    caught = await exam.agreed(talk, "agent")
     await _second_version(exam, agent)
-    agree("the snapshot", talk.session["agent"], (await talk.info())["agent"])
+    agree("the snapshot", caught["agent"], (await talk.info())["agent"])
 
 
 @requirement("CAS-SESS-05")
@@ -72,7 +73,7 @@ async def an_environment_is_named_in_two_ways(exam: CasExamination) -> None:
     """environment_id and environment both take an id."""
     name = await exam.environment()
     for field in ("environment_id", "environment"):
-        session = (await exam.admit(**{field: name})).session
+        session = await exam.agreed(await exam.admit(**{field: name}), "environment_id")
         expect.equal(f"environment_id for {field}", name, session["environment_id"])
 
 

@@ -2,7 +2,7 @@
 
 from conformance.cas import scenes
 from conformance.cas.examination import CasExamination
-from conformance.cas.object_comparison import same_events, told_as_listed
+from conformance.cas.object_comparison import same_events, told_as_listed, unheard
 from conformance.cas.scenes import Scene
 from conformance.cas.turns import carries
 from conformance.kit import expect
@@ -17,8 +17,11 @@ def _is_told(scene: Scene) -> None:
     runs = scene.runs
     told_as_listed(scene.listed, scene.before, scene.told)
     known = {event["id"]: event for event in scene.told}
-    with expect.owned("CAS-SSE-05"):
-        expect.subset("the streamed events", [event["id"] for event in scene.accepted], known)
+    for event in scene.accepted:
+        if event["id"] not in known:
+            listed = [item["id"] for item in scene.listed]
+            owner = "CAS-SSE-05" if event["id"] in listed else unheard(scene.listed, event)
+            expect.fail(f"the accepted event {event['id']} on the stream", sorted(known), owner)
     same_events("the accepted events", [known[event["id"]] for event in scene.accepted], scene.accepted)
     for run in runs:
         carries(run, str(run.accepted[0].get("turn_id")))

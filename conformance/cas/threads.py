@@ -6,6 +6,7 @@ from conformance.cas import scenes
 from conformance.cas.conversation import Conversation
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.object_comparison import agree, told_as_listed
+from conformance.cas.requirement_owners import need
 from conformance.cas.run import Run, text_of
 from conformance.cas.scenes import Scene
 from conformance.kit import expect
@@ -50,7 +51,8 @@ async def a_coordinator_is_a_thread(exam: CasExamination) -> None:
     wanted |= {"agent_id": talk.session["agent_id"], "archived_at": None}
     expect.equal("the coordinator", wanted, {name: coordinator[name] for name in wanted})
     expect.equal("the agent's version", coordinator["agent_version"], coordinator["agent"]["version"])
-    caught = {name: value for name, value in talk.session["agent"].items() if name in ("id", "name", "version")}
+    session = await exam.agreed(talk, "agent")
+    caught = {name: value for name, value in session["agent"].items() if name in ("id", "name", "version")}
     agree("the agent of the coordinator", caught, coordinator["agent"])
 
 
@@ -156,6 +158,7 @@ async def messages_between_threads_are_told(exam: CasExamination) -> None:
     """What the coordinator sends and what the child answers is told, with both ends named."""
     run = (await scenes.forked(exam)).run("fork")
     created, sent, received = _child(run), run.one(MESSAGES[0]), run.one(MESSAGES[1])
+    need("event.session.thread_created", created, "parent_thread_id", "session_thread_id")
     parent, child = created["parent_thread_id"], created["session_thread_id"]
     expect.equal("the ends of the sent message", (parent, child), ends(sent))
     expect.equal("the ends of the received message", (child, parent), ends(received))

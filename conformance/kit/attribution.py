@@ -3,6 +3,7 @@
 A failure with an owner breaks the owner's sentence: the owner fails, and what else the case was to judge is not
 testable because of it. A failure without an owner breaks the sentences of the case. A departure that was noted on the
 way charges its owner, whatever becomes of the case; a case that then stumbles does so because of the first departure.
+After a misleading departure (an event that is told otherwise than it is listed, say) a failure is because of that.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 
 from conformance.kit.departures import Departure
-from conformance.kit.expect import Failed, NotTestable
+from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.unreadable_answers import Unreadable
 from conformance.kit.verdict import Outcome
 
@@ -33,6 +34,9 @@ def attributed(
 ) -> Ending:
     """The ending of a case of these requirements that raised this error after these departures."""
     departures = tuple(noted)
+    misled = next((item for item in departures if item.is_misleading), None)
+    if misled is not None and isinstance(error, Failed) and not isinstance(error, Unanswered):
+        error = Failed(misled.expected, misled.seen, misled.owner)
     if isinstance(error, Failed) and error.owner is not None:
         others = [item for item in departures if item.owner != error.owner]
         departures = (*others, Departure(error.owner, error.expected, error.seen))

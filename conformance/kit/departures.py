@@ -16,6 +16,8 @@ class Departure:
     """The id of the requirement whose sentence it is."""
     expected: str
     seen: str
+    is_misleading: bool = False
+    """Whether what is judged by the same exchange may fail because of this alone."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,11 @@ class Departures:
     noted: list[Departure] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
 
-    def note(self, owner: str, expected: str, seen: object) -> None:
-        """Record a departure from a requirement, and go on."""
+    def note(self, owner: str, expected: str, seen: object, *, is_misleading: bool = False) -> None:
+        """Record a departure from a requirement, and go on; a failure after a misleading one is because of it."""
         if any(item.owner == owner for item in self.noted):
             return
-        found = Departure(owner, expected, show(seen) or "nothing")
+        found = Departure(owner, expected, show(seen) or "nothing", is_misleading)
         self.noted.append(found)
         self.transcript.remark(f"departs from {owner}: expected {found.expected}; seen: {found.seen}")
 

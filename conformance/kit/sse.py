@@ -31,6 +31,12 @@ class SseParser:
         self.retry: int | None = None
         self.comments: list[str] = []
         self._fields: list[str] = []
+        self._dropped: tuple[str, ...] = ()
+
+    @property
+    def undelivered(self) -> tuple[str, ...]:
+        """The names of lines that were meant to be an event, and made none: it has no end yet, or had no data."""
+        return tuple(self._fields) if "data" in self._fields else self._dropped
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
         """The events completed by this piece; an unfinished one waits for its blank line."""
@@ -81,4 +87,6 @@ class SseParser:
         """An event without data is none, as the standard has it."""
         event, data, fields = self._event, self._data, tuple(self._fields)
         self._event, self._data, self._fields = "", [], []
+        if "event" in fields and not data:
+            self._dropped = fields
         return ServerEvent(event or "message", "\n".join(data), self.last_id, fields) if data else None

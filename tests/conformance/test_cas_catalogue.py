@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from conformance.cas.examination import SCHEMAS
+from conformance.cas.requirement_owners import SCHEMAS
 from conformance.kit.case import disagreements
 from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite, dialects

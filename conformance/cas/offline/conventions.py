@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 
 from conformance.cas.conventions import LIMIT
-from conformance.cas.examination import ERRORS, SCHEMAS, error_in
+from conformance.cas.examination import ERRORS, error_in
 from conformance.cas.idempotency import HEADERS, same
 from conformance.cas.offline.view import CasView, about_the_request, fits
+from conformance.cas.requirement_owners import SCHEMAS
 from conformance.kit import expect
 from conformance.offline.recording import Exchange
 from conformance.offline.rule import rule

@@ -5,8 +5,9 @@ from typing import Any
 
 from conformance.cas.conventions import LIMIT
 from conformance.cas.events import BUSY
-from conformance.cas.examination import SCHEMAS, error_in
+from conformance.cas.examination import error_in
 from conformance.cas.offline.view import CasView, about_the_request, schema_of
+from conformance.cas.requirement_owners import SCHEMAS
 from conformance.cas.run import texts
 from conformance.kit import expect
 from conformance.offline.recording import Exchange, mapping, mappings

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.cas.conversation import sound
-from conformance.cas.examination import SCHEMAS, error_in
+from conformance.cas.examination import error_in
 from conformance.cas.listing import USUAL
 from conformance.cas.offline.view import CURSORS, CasView, about_the_request
+from conformance.cas.requirement_owners import SCHEMAS
 from conformance.kit import expect
 from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from conformance.cas.examination import SCHEMAS
 from conformance.cas.offline.view import CasView, schema_of
+from conformance.cas.requirement_owners import SCHEMAS
 from conformance.offline.recording import Exchange
 from conformance.offline.rule import Rule, rule
 from conformance.offline.shape_rules import shaped

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.cas.conversation import is_piece
 from conformance.cas.deltas import RAW, add_up
 from conformance.cas.examination import error_in
 from conformance.cas.offline.view import CasView, Stream, about_the_request, fits
-from conformance.cas.run import Run
+from conformance.cas.run import Run, is_piece
 from conformance.cas.stream import is_framed
 from conformance.kit import expect
 from conformance.offline.recording import Ending, Exchange, mapping, mappings

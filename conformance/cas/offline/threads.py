@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.cas.examination import SCHEMAS, error_in
+from conformance.cas.examination import error_in
 from conformance.cas.offline.view import CasView, about_the_request, fits
+from conformance.cas.requirement_owners import SCHEMAS
 from conformance.cas.run import text_of
 from conformance.cas.threads import MESSAGES, OF_THREADS, ends, parties
 from conformance.kit import expect

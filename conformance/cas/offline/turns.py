@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from conformance.cas.conversation import is_piece
 from conformance.cas.offline.view import CasView
-from conformance.cas.run import ANSWERED_BY, Run
+from conformance.cas.run import ANSWERED_BY, Run, is_piece
 from conformance.cas.turns import carries, in_spans, spans_are_whole
 from conformance.kit import expect
 from conformance.offline.recording import Exchange, mapping, mappings

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from conformance.cas.conversation import is_idle, is_piece
-from conformance.cas.examination import SCHEMAS
-from conformance.cas.run import Run
+from conformance.cas.conversation import is_idle
+from conformance.cas.requirement_owners import SCHEMAS
+from conformance.cas.run import Run, is_piece
 from conformance.kit.sse import ServerEvent
 from conformance.offline.recording import Comment, Exchange, Recording, mapping, mappings
 
