@@ -81,7 +81,7 @@ class Follower:
         try:
             with self.stream.waits.goal(route(what)):
                 while True:
-                    event = await self._next_or_end()
+                    event = await self.next()
                     if event is None:
                         await self._go_on(seen, what)
                         continue
@@ -90,15 +90,6 @@ class Follower:
                         return seen
         except Failed as failure:
             failure.owner = failure.owner or await self._missed(found, what, accepted)
-            raise
-
-    async def _next_or_end(self) -> Body | None:
-        """The next event; None when the stream has ended, in good order or not."""
-        try:
-            return await self.next()
-        except Failed:
-            if self.stream.is_cut:
-                return None
             raise
 
     async def _go_on(self, seen: list[Body], what: str) -> None:

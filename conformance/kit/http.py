@@ -82,8 +82,6 @@ class Stream:
         self._timeout = timeout
         self._waiting: list[ServerEvent] = []
         self.raw = bytearray()
-        self.is_cut = False
-        """Whether the connection broke before the answer was whole."""
 
     @property
     def content_type(self) -> str:
@@ -146,7 +144,6 @@ class Stream:
                 raise Unanswered(expected, "only its head came") from None
             raise Failed(f"{self.asked} to go on or end within {wait}", "nothing more came") from None
         except (aiohttp.ClientError, OSError) as error:
-            self.is_cut = True
             raise Failed(f"the answer to {self.asked} to end in good order", f"it was cut: {_said(error)}") from None
         self.raw += piece
         if len(self.raw) > LARGEST:

@@ -8,6 +8,7 @@ from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.rest_answer import Answer, listed
 from conformance.zenflux.sample_runs import CONFIRMATIONS, advised, approved, cancelled, given, rejected, to_its_end
 
+DETAILS = ("tool_name", "description", "options")
 NEEDED = ("request_id", "session_id", "tool_name", "description", "options", "question", "confirmation_type")
 
 
@@ -55,11 +56,13 @@ async def words_of_ones_own_are_an_answer(exam: ZenfluxExamination) -> None:
 
 @requirement("ZF-HTTP-3.3-03")
 async def a_request_can_be_looked_at(exam: ZenfluxExamination) -> None:
-    """GET /human-confirmation/{request_id} shows the request that waits."""
+    """GET /human-confirmation/{request_id} shows the request that waits, with the details that the user was asked."""
     found = await approved(exam)
     shown = found.answers["request"].done()
     expect.that(isinstance(shown, dict), "the request as data", shown)
     expect.equal("its request_id", found.run.request["request_id"], shown.get("request_id"))
+    asked = {name: found.run.request[name] for name in DETAILS if name in shown and name in found.run.request}
+    expect.equal("what the user was asked", asked, {name: shown[name] for name in asked})
 
 
 @requirement("ZF-HTTP-3.3-04")

@@ -77,6 +77,24 @@ async def test_an_owner_elsewhere_fails_with_the_evidence_of_the_case(aap: Suite
     assert (report.explained, report.verdict) == ("1 cause explains 3 findings", Verdict.FAILS)
 
 
+@pytest.mark.parametrize("is_misleading", [False, True])
+async def test_a_failure_after_a_misleading_departure_is_because_of_it(aap: Suite, is_misleading: bool) -> None:
+    async def check(exam: Any) -> None:
+        exam.http.departures.note(OTHER, "a", "b", is_misleading=is_misleading)
+        raise Failed("c", "d", TWO)
+
+    report = await examined(aap, ([ONE], check), ([TWO], raising(NotTestable("never"))))
+    assert outcomes(report) == {ONE: N, TWO: N if is_misleading else F, OTHER: F}
+
+
+async def test_silence_after_a_misleading_departure_is_silence(aap: Suite) -> None:
+    async def check(exam: Any) -> None:
+        exam.http.departures.note(OTHER, "a", "b", is_misleading=True)
+        raise Unanswered("c", "d")
+
+    assert outcomes(await examined(aap, ([ONE], check))) == {ONE: F, OTHER: F}
+
+
 async def test_the_innermost_owner_counts() -> None:
     with pytest.raises(Failed) as caught, expect.owned(ONE), expect.owned(TWO):
         expect.fail("a", "b", OTHER)

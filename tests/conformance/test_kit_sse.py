@@ -69,6 +69,20 @@ def test_an_event_without_data_or_without_its_blank_line_is_none() -> None:
     assert events(b"event: lonely\n\nevent: kept\ndata: x\n\ndata: unfinished\n") == [ServerEvent("kept", "x")]
 
 
+@pytest.mark.parametrize(
+    ("raw", "lines"),
+    [
+        (b'event: x\n{"a": 1}\n\n', ("event", '{"a"')),
+        (b"event: x\ndata: 1\nevent: y\ndata: 2\n", ("event", "data", "event", "data")),
+        (b"event: x\ndata: 1\n\n: heartbeat\n\nretry: 5\n\nid: 7\n\n", ()),
+    ],
+)
+def test_lines_that_make_no_event_are_known(raw: bytes, lines: tuple[str, ...]) -> None:
+    parser = SseParser()
+    parser.feed(raw)
+    assert parser.undelivered == lines
+
+
 def test_bytes_that_are_not_utf8_do_not_break_it() -> None:
     assert events(b"data: \xff\n\n") == [ServerEvent("message", "\ufffd")]
 
