@@ -140,7 +140,9 @@ class Gateway:
         self._dialects = ServedDialects(components)
         self.console_columns = ConsoleColumns(self._dialects, lambda: self.components)
         self.hub = self._hub(kept.log)
-        self.sessions = make_session_service(self.runtime, self.table, self.hub)
+        self.drain_requested = asyncio.Event()
+        """Set when an operator has asked this server, of several, to drain and stop."""
+        self.sessions = make_session_service(self.runtime, self.table, self.hub, self.drain_requested.set)
         self.resources, self.answers = kept.resources, kept.answers
         self.metrics.register(
             SessionMetrics(self.table, kept.log, lambda: self.components.config.limits.max_sessions))

@@ -17,7 +17,16 @@ from aiohttp import web
 from gateway import logging
 from gateway.config import Config, make_tls_context
 from gateway.errors import Invalid
-from gateway.http import OPEN_SOCKETS, LimitedAppRunner, LoopLagMonitor, Metrics, SocketRelay, limit_send_buffers
+from gateway.http import (
+    DRAIN_REQUESTED,
+    OPEN_SOCKETS,
+    TOLD_TO_STOP,
+    LimitedAppRunner,
+    LoopLagMonitor,
+    Metrics,
+    SocketRelay,
+    limit_send_buffers,
+)
 from gateway.private_files import make_private_folder
 from gateway.process_signals import stop_events
 from gateway.worker import Worker, WorkerMetrics
@@ -67,10 +76,10 @@ async def run(
         reload = make_reload(gateway, doors, context, overrides or {})
         current = asyncio.create_task(reload_on_change(reload, files, requests))
         await _become_ready(gateway, runner, siblings, announce)
-        await _wait_for_stop(stop, current)
+        await _wait_for_stop(stop, gateway.drain_requested, current)
         if siblings:
             await _leave_port(site, runner, hurry)
-        await drain(gateway, hurry)
+        await drain(gateway, hurry, DRAIN_REQUESTED if gateway.drain_requested.is_set() else TOLD_TO_STOP)
         lag.stop()
     finally:
         if siblings:
@@ -158,18 +167,25 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-async def _wait_for_stop(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> None:
-    await stop.wait()
+async def _wait_for_stop(
+    stop: asyncio.Event, drain_requested: asyncio.Event, meanwhile: asyncio.Task[None],
+) -> None:
+    """Wait for a signal, or for an operator's request; a signal after the request is the second one."""
+    asked = [asyncio.create_task(stop.wait()), asyncio.create_task(drain_requested.wait())]
+    await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    for task in asked:
+        task.cancel()
+    stop.set()
     meanwhile.cancel()
     with suppress(asyncio.CancelledError):
         await meanwhile
 
 
-async def drain(gateway: Gateway, hurry: asyncio.Event | None = None) -> None:
+async def drain(gateway: Gateway, hurry: asyncio.Event | None = None, why: str = TOLD_TO_STOP) -> None:
     """Start no turn; let running turns finish and their clients receive the end; the others have to reconnect."""
     hurry = hurry or asyncio.Event()
     log.info("stopping", running=gateway.table.turn_count)
-    gateway.readiness.mark_draining()
+    gateway.readiness.mark_draining(why)
     goodbye = asyncio.create_task(gateway.web[OPEN_SOCKETS].close_when_idle())
     await gateway.sessions.drain(gateway.components.config.limits.drain_seconds, hurry)
     await asyncio.wait([goodbye], timeout=0.0 if hurry.is_set() else CLOSE_SECONDS)

@@ -1,6 +1,7 @@
 """Makes the storage that the setting `log:` names: in memory, in an SQLite file, or in Redis."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -122,7 +123,8 @@ def make_redis(config: Config) -> "RedisClient":
 
     base = config.file.parent if config.file else Path()
     return RedisClient(
-        RedisAddress.read(config.log, base), lease=config.limits.lease_seconds, fsync=config.durability == "fsync")
+        RedisAddress.read(config.log, base), lease=config.limits.lease_seconds, fsync=config.durability == "fsync",
+        name=f"{socket.gethostname()}:{config.port}")
 
 
 def secrets_keys(config: Config) -> list[str]:
@@ -168,12 +170,17 @@ def make_owner_traces(config: Config) -> "SqliteOwnerTraces | RedisOwnerTraces":
     return RedisOwnerTraces(lambda: make_redis(config))
 
 
-def make_session_service(runtime: Runtime, table: SessionTable, hub: Hub) -> ManagedSessionService:
-    """The session service of this server: of the only one, or of one of several that share a log in Redis."""
+def make_session_service(
+    runtime: Runtime, table: SessionTable, hub: Hub, stop: Callable[[], None] = lambda: None,
+) -> ManagedSessionService:
+    """The session service of this server: of the only one, or of one of several that share a log in Redis.
+
+    `stop` is called when an operator has asked this one of several servers to drain.
+    """
     if isinstance(runtime.log, MemoryLog | SqliteLog):
         return local_session_service(runtime, table, hub)
     from gateway.cluster import cluster_session_service
     from gateway.storage.log.redis import RedisLog
 
     assert isinstance(runtime.log, RedisLog), "there is no other log"
-    return cluster_session_service(runtime, table, hub, runtime.log)
+    return cluster_session_service(runtime, table, hub, runtime.log, stop)

@@ -10,6 +10,7 @@ from typer.main import get_command
 from .api_documents import asyncapi, openapi
 from .chat import chat
 from .check import check
+from .cluster import cluster
 from .doctor import doctor
 from .export_sessions import export_sessions
 from .import_sessions import import_sessions
@@ -95,6 +96,7 @@ migrate.command("verify")(verify_sessions)
 app.add_typer(migrate, name="migrate")
 app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")
+app.add_typer(cluster, name="cluster")
 
 
 @app.command("version")

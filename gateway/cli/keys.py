@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import CommandGroup, ConfigFile, DataFolder, load_settings, report_errors, setting_overrides
+from .options import (
+    CommandGroup,
+    ConfigFile,
+    DataFolder,
+    load_settings,
+    report_errors,
+    setting_overrides,
+    write_audit_line,
+)
 
 if TYPE_CHECKING:
     from gateway.config import Config
@@ -37,7 +45,7 @@ def add(
     with report_errors():
         chosen = load_settings(config, setting_overrides(data=data))
         token = _store(chosen).add(name, user)
-        _write_audit_line(chosen, "key.created", f"{name} of {user or name}")
+        write_audit_line(chosen, "key.created", f"{name} of {user or name}")
         typer.echo(f"Key '{name}' of user '{user or name}'. Copy it now: it cannot be shown again.", err=True)
         typer.echo(token)
 
@@ -83,26 +91,12 @@ def remove(name: KeyName, config: ConfigFile = None, data: DataFolder = None) ->
     with report_errors():
         chosen = load_settings(config, setting_overrides(data=data))
         first, *others = _store(chosen).remove(name)
-        _write_audit_line(chosen, "key.revoked", first.name)
+        write_audit_line(chosen, "key.revoked", first.name)
         for other in others:
-            _write_audit_line(chosen, "key.revoked", f"{other.name}, made by {name}")
+            write_audit_line(chosen, "key.revoked", f"{other.name}, made by {name}")
         typer.echo(f"Key '{name}' is removed.", err=True)
         if others:
             typer.echo(f"So are the keys that were made with it: {', '.join(key.name for key in others)}", err=True)
-
-
-def _write_audit_line(config: "Config", event: str, target: str) -> None:
-    """Write a line to the audit log; the actor is the user of this machine."""
-    import getpass
-    import time
-
-    from gateway.audit import append_line, audit_line
-
-    try:
-        who = getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a user without a name
-        who = "operator"
-    append_line(config.data / config.audit, audit_line(time.time(), event, who, "", "command line", target))
 
 
 def _store(config: "Config") -> "KeyStore":

@@ -90,6 +90,20 @@ def report_errors() -> Iterator[None]:
         fail(error.message)
 
 
+def write_audit_line(config: "Config", event: str, target: str) -> None:
+    """Write a line to the audit log; the actor is the user of this machine."""
+    import getpass
+    import time
+
+    from gateway.audit import append_line, audit_line
+
+    try:
+        who = getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a user without a name
+        who = "operator"
+    append_line(config.data / config.audit, audit_line(time.time(), event, who, "", "command line", target))
+
+
 DIALECT_NAMES = "{dialects}"
 """This placeholder in a help text becomes the names of the dialects."""
 

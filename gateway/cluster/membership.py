@@ -23,9 +23,16 @@ class Lease:
     awaited when the lease may have run out, and finds out which sessions were lost meanwhile.
     """
 
-    def __init__(self, redis: RedisClient, verify: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, redis: RedisClient, verify: Callable[[], Awaitable[None]], report: Callable[[], bytes] = lambda: b"1",
+    ) -> None:
         self.session_count = 0
         """How many sessions all servers have together."""
+        self.is_to_drain = False
+        """Whether an operator has asked this server to drain and stop."""
+        self.redis_ms = 0.0
+        """How many milliseconds Redis took for the last renewal."""
+        self._report = report
         self.interval = redis.lease / BEATS_PER_LEASE
         """Seconds between two renewals."""
         self._redis = redis
@@ -83,8 +90,9 @@ class Lease:
     async def _renew(self) -> None:
         sent, was_good = self._redis.clock(), self.is_good
         renewal = read_renewal(await self._redis.run_script(
-            "beat", self._redis.replica, round(self._redis.lease * 1000)))
-        self.session_count = renewal.session_count
+            "beat", self._redis.replica, round(self._redis.lease * 1000), self._report()))
+        self.redis_ms = (self._redis.clock() - sent) * 1000
+        self.session_count, self.is_to_drain = renewal.session_count, renewal.is_to_drain
         self._redis.worked()
         self._missing_since = None
         if not renewal.was_good or not was_good:

@@ -19,7 +19,7 @@ At last `log.attach(ClusterCommits)`: the log reports what it has stored, and wh
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import structlog
@@ -62,6 +62,7 @@ from .messages import (
     error_from_message,
     error_to_message,
 )
+from .overview import ReplicaReport, encode_report
 from .rpc import MAX_KNOWN_CALLS, Inbox, RpcChannel
 from .session_copies import ClusterCommits, SessionCopies
 from .stream_relay import SessionChannels, StreamRelay
@@ -78,7 +79,9 @@ class ClusterSessionService:
     def __init__(
         self, runtime: Runtime, hub: Hub, log: RedisLog, pubsub: RedisPubSub, channels: SessionChannels,
         held: HeldSessions, lease: Lease, copies: SessionCopies, claims: Claims, local: LocalSessionService,
+        stop: Callable[[], None],
     ) -> None:
+        self._stop = stop
         self._runtime = runtime
         self._hub = hub
         self._log = log
@@ -142,6 +145,9 @@ class ClusterSessionService:
 
     async def _after_beat(self) -> None:
         self._has_cut_streams = False
+        if self._lease.is_to_drain and not self._runtime.is_draining:
+            log.warning("drain_requested", replica=self._redis.replica)
+            self._stop()
         self._pubsub.poke()
         self._log.session_count = self._lease.session_count
         await self._log.recount()
@@ -345,18 +351,28 @@ class ClusterSessionService:
 
 
 def cluster_session_service(
-    runtime: Runtime, table: SessionTable, hub: Hub, log: RedisLog,
+    runtime: Runtime, table: SessionTable, hub: Hub, log: RedisLog, stop: Callable[[], None] = lambda: None,
 ) -> ClusterSessionService:
-    """The session service of one of several servers, attached to the log that they share."""
-    redis = log.redis
+    """The session service of one of several servers, attached to the log that they share.
+
+    `stop` is called when an operator has asked this server to drain.
+    """
+    redis, started_at = log.redis, runtime.clock()
+
+    def report() -> bytes:
+        return encode_report(ReplicaReport(
+            name=redis.name, started_at=started_at, sessions=len(log.held), turns=table.turn_count,
+            streams=hub.subscribers, redis_ms=lease.redis_ms, failovers=redis.failovers,
+            is_draining=runtime.is_draining))
+
     pubsub = RedisPubSub(redis.address, redis.seconds, redis.clock, redis.dial)
     channels, relay = SessionChannels(pubsub, redis), StreamRelay(hub)
     held = HeldSessions(runtime, table, hub, log, channels, relay)
-    lease = Lease(redis, held.verify)
+    lease = Lease(redis, held.verify, report)
     cache = SessionCache(runtime, table, hub, held)
     copies = SessionCopies(runtime, hub, log, cache, held, lease, channels, relay)
     claims = Claims(runtime, cache, log, held, lease)
     local = LocalSessionService(runtime, cache, copies, hub)
     commits = ClusterCommits(SessionCommits(table, hub, runtime.tracer), held, copies)
     log.attach(commits, commits)
-    return ClusterSessionService(runtime, hub, log, pubsub, channels, held, lease, copies, claims, local)
+    return ClusterSessionService(runtime, hub, log, pubsub, channels, held, lease, copies, claims, local, stop)

@@ -15,7 +15,7 @@ from .file_transfer import (
     receive_form,
     safe_file_name,
 )
-from .health import Readiness, health_routes
+from .health import DRAIN_REQUESTED, TOLD_TO_STOP, Readiness, health_routes
 from .idempotency import Idempotency
 from .json_io import (
     FailFast,
@@ -67,6 +67,7 @@ __all__ = [
     "ANONYMOUS",
     "CALLER",
     "CONNECTION_LIMITS",
+    "DRAIN_REQUESTED",
     "FORM",
     "JSON",
     "OCTETS",
@@ -74,6 +75,7 @@ __all__ = [
     "OWNER",
     "SOCKET_RELAY",
     "SSE",
+    "TOLD_TO_STOP",
     "WRONG_KEY_LIMITER",
     "AllowList",
     "Answers",

@@ -8,6 +8,9 @@ from .answers import Answers
 from .mount_prefix import HEALTH_PATH, HEALTH_ROUTE
 from .security import public
 
+TOLD_TO_STOP = "the server was told to stop"
+DRAIN_REQUESTED = "an operator has asked the server to drain: dragoman cluster drain"
+
 
 class ReadinessState(StrEnum):
     STARTING = "starting"
@@ -20,6 +23,8 @@ class Readiness:
 
     def __init__(self) -> None:
         self.state = ReadinessState.STARTING
+        self.reason = "the server starts, and loads what it has stored"
+        """Why the server takes no new work; empty while it does."""
 
     @property
     def is_ready(self) -> bool:
@@ -32,11 +37,11 @@ class Readiness:
     def mark_ready(self) -> None:
         """Mark the server as ready; a draining server stays draining."""
         if self.state is ReadinessState.STARTING:
-            self.state = ReadinessState.READY
+            self.state, self.reason = ReadinessState.READY, ""
 
-    def mark_draining(self) -> None:
+    def mark_draining(self, why: str = TOLD_TO_STOP) -> None:
         """Mark the server as draining: it takes no new work, and running turns may finish."""
-        self.state = ReadinessState.DRAINING
+        self.state, self.reason = ReadinessState.DRAINING, why
 
 
 def health_routes(readiness: Readiness) -> list[web.RouteDef]:
@@ -47,10 +52,12 @@ def health_routes(readiness: Readiness) -> list[web.RouteDef]:
         return web.json_response({"status": "ok"}, headers=_NO_STORE)
 
     @public
-    @Answers({"status": ReadinessState}, others={503: {"status": ReadinessState}})
+    @Answers({"status": ReadinessState}, others={503: {"status": ReadinessState, "reason": str}})
     async def ready(request: web.Request) -> web.Response:
-        status = 200 if readiness.is_ready else 503
-        return web.json_response({"status": readiness.state}, status=status, headers=_NO_STORE)
+        if readiness.is_ready:
+            return web.json_response({"status": readiness.state}, headers=_NO_STORE)
+        answer = {"status": readiness.state, "reason": readiness.reason}
+        return web.json_response(answer, status=503, headers=_NO_STORE)
 
     return [web.get(HEALTH_PATH, alive, name=HEALTH_ROUTE), web.get("/readyz", ready)]
 

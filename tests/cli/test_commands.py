@@ -52,7 +52,8 @@ ALL = [
     "", "serve", "init", "check", "doctor", "chat", "sessions", "usage", "migrate",
     "migrate plan", "migrate verify", "import", "export", "purge", "translate", "replay", "openapi",
     "asyncapi", "version", "log", "log verify",
-    "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "conform", "record",
+    "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "cluster",
+    "cluster status", "cluster drain", "conform", "record",
 ]
 
 

@@ -1,8 +1,9 @@
 """With replicas of Redis to wait for, other servers are told of records when the replicas have them, and not before."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from gateway.storage.redis import Command, RedisPubSub, RedisUnreachable, Reply
 from tests.support.cluster.agents import HELLO, made, quick
@@ -10,19 +11,21 @@ from tests.support.cluster.receiver import Receiver
 from tests.support.cluster.replicas import Replica, heard, replicas
 from tests.support.gateway_server import until
 
+AskAll = Callable[[Sequence[Command]], Awaitable[list[Reply]]]
+
 
 def with_replicas(one: Replica, have: list[int]) -> None:
     """Redis answers WAIT as if so many replicas had everything."""
     redis = one.redis
     redis.address = replace(redis.address, wait=1)
-    ask_all = redis._writing.ask_all
+    for line in (redis._writing, redis._reading):
+        line.ask_all = partial(answered, line.ask_all, have)  # type: ignore[method-assign]
 
-    async def answered(commands: Sequence[Command]) -> list[Reply]:
-        if commands and commands[-1][0] == "WAIT":
-            return [*await ask_all(commands[:-1]), have[0]]
-        return await ask_all(commands)
 
-    redis._writing.ask_all = answered  # type: ignore[method-assign]
+async def answered(ask_all: AskAll, have: list[int], commands: Sequence[Command]) -> list[Reply]:
+    if commands and commands[-1][0] == "WAIT":
+        return [*await ask_all(commands[:-1]), have[0]]
+    return await ask_all(commands)
 
 
 async def test_who_watches_at_another_server_hears_everything() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from gateway.http.health import Readiness, health_routes
+from gateway.http.health import DRAIN_REQUESTED, Readiness, health_routes
 
 
 @pytest.fixture
@@ -43,3 +43,14 @@ def test_what_drains_is_never_ready_again(readiness: Readiness) -> None:
     readiness.mark_draining()
     readiness.mark_ready()
     assert not readiness.is_ready
+
+
+async def test_who_is_not_ready_says_why(client: Any, readiness: Readiness) -> None:
+    async def reason() -> object:
+        return (await (await client.get("/readyz")).json()).get("reason")
+
+    assert await reason() == "the server starts, and loads what it has stored"
+    readiness.mark_ready()
+    assert await reason() is None
+    readiness.mark_draining(DRAIN_REQUESTED)
+    assert await reason() == "an operator has asked the server to drain: dragoman cluster drain"

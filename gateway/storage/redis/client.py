@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 
-from gateway.errors import GatewayError, Overloaded
+from gateway.errors import GatewayError, NotFound, Overloaded
 
 from ..sqlite import StorageUnusable
 from .address import RedisAddress
@@ -51,9 +51,11 @@ class RedisClient:
 
     def __init__(
         self, address: RedisAddress, *, lease: float = DEFAULT_LEASE_SECONDS, fsync: bool = False,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.monotonic, name: str = "",
     ) -> None:
         self.address = address
+        self.name = name
+        """By what name operators know this server."""
         self.clock = clock
         """The clock of leases; it is not that of the loop, because uvloop stops its clock while the loop is busy."""
         self.prefix = address.prefix
@@ -68,8 +70,6 @@ class RedisClient:
         self._failing_since: float | None = None
         self.seconds = max(0.25, min(5.0, lease / 2))
         """How long a reply may take."""
-        self._replicated_at = float("-inf")
-        """When replicas were last known to follow the server that this client is connected to."""
         self.failovers = 0
         """How often another server has become the primary."""
         self.dial = make_dial(address, self._primary_changed)
@@ -99,6 +99,13 @@ class RedisClient:
                 f"log: {self.address.shown} was written by a newer Dragoman (format {version}, this one knows "
                 f"{FORMAT}); install that one, or choose another database or `?prefix=` in `log:`"
             )
+
+    async def check_has_data(self) -> None:
+        """Raise `NotFound` if no server has stored anything there; nothing is written."""
+        if not (await self.read_all([("EXISTS", self.key("epoch"))]))[0]:
+            raise NotFound(
+                f"log: {self.address.shown} has no data of Dragoman under the prefix '{self.prefix.rstrip(':')}'; "
+                "name the address, the database and the `?prefix=` that the servers use")
 
     async def _begin(self) -> tuple[str, str]:
         version, epoch = await self._writing.ask(*self._call("begin", FORMAT, secrets.token_hex(8)))
@@ -156,19 +163,20 @@ class RedisClient:
     async def read_all(self, commands: Sequence[Command]) -> list[Reply]:
         """Send commands that write nothing; if the connection breaks, they are sent again.
 
-        A primary that no replica has followed for as long as a lease may have been replaced: it is not believed.
+        Behind sentinels, return when replicas have what was read: a failover does not take it back.
         """
-        if self.address.wait and self.clock() - self._replicated_at > self.lease:
-            await self.run_scripts(())
+        waiting = self._replication()
         for attempt in (1, 2):
             try:
-                replies = await self._reading.ask_all(commands)
+                replies = await self._reading.ask_all([*commands, *waiting])
             except RedisUnreachable:
                 if attempt == 2:
                     raise
                 continue
             if (refusal := next((reply for reply in replies if isinstance(reply, CommandRefused)), None)) is None:
-                return replies
+                if waiting:
+                    self._check_replicas(replies, self._reading)
+                return replies[:len(commands)]
             await self._mend(refusal, self._reading)
         raise RedisUnreachable(f"Redis at {self.address.shown} does not answer as it should")
 
@@ -195,16 +203,14 @@ class RedisClient:
         Behind sentinels, return when so many replicas have the changes as the address says: a failover keeps them.
         """
         epoch = self.epoch
-        waiting: list[Command] = [  # WAIT waits for what was written on this connection: at least the SET
-            ("SET", self.key("synced"), self.replica), ("WAIT", self.address.wait, self.most_ms),
-        ] if self.address.wait else []
+        waiting = self._replication()
         commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra, *waiting]
         for _ in (1, 2):
             replies = await self._writing.ask_all(commands)
             refusal = next((reply for reply in replies if isinstance(reply, CommandRefused)), None)
             if refusal is None:
                 if waiting:
-                    self._check_replicas(replies)
+                    self._check_replicas(replies, self._writing)
                 return replies[:len(commands) - len(waiting)]
             if refusal.kind == "NOSCRIPT" and not any(isinstance(reply, list) for reply in replies):
                 await self._mend(refusal, self._writing)
@@ -212,15 +218,20 @@ class RedisClient:
             await self._refused(refusal, epoch, all(isinstance(reply, CommandRefused) for reply in replies))
         raise RedisUnreachable(f"Redis at {self.address.shown} forgets its scripts")
 
-    def _check_replicas(self, replies: Sequence[Reply]) -> None:
+    def _replication(self) -> list[Command]:
+        """Wait until replicas have all that is there now: WAIT waits for the SET, which comes after everything else."""
+        if not self.address.wait:
+            return []
+        return [("SET", self.key("synced"), self.replica), ("WAIT", self.address.wait, self.most_ms)]
+
+    def _check_replicas(self, replies: Sequence[Reply], line: RedisConnection) -> None:
         if replies[-1] < self.address.wait:
             error = RedisUnreachable(
                 f"Redis at {self.address.shown} has {replies[-1]} of {self.address.wait} replicas that keep up; "
                 f"start them, or lower `wait` in `log:`")
             error.was_sent = True
-            self._writing.hang_up("its replicas do not keep up")  # another server may be the primary by now
+            line.hang_up("its replicas do not keep up")  # another server may be the primary by now
             raise error
-        self._replicated_at = self.clock()
 
     async def publish(self, channel: str, message: bytes) -> int:
         """Publish a message; return how many connections receive it."""

@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from gateway.errors import NotFound
-
 from .client import RedisClient
 from .connection import RedisUnreachable
 
@@ -20,11 +18,7 @@ class RedisOwnerTraces:
     async def check_data(self) -> None:
         """Raise `NotFound` if no server has stored anything there; nothing is written."""
         async with self._connected() as redis:
-            [found] = await redis.read_all([("EXISTS", redis.key("epoch"))])
-        if not found:
-            raise NotFound(
-                f"log: {redis.address.shown} has no data of Dragoman under the prefix '{redis.prefix.rstrip(':')}'; "
-                "name the address, the database and the `?prefix=` that the servers use")
+            await redis.check_has_data()
 
     async def count_responses(self, owner: str) -> int:
         """The number of stored responses to requests of the user."""

@@ -76,16 +76,18 @@ def read_claim(reply: Reply) -> Claim:
 
 
 class Renewal(Struct, frozen=True):
-    """What became of a lease: whether it was still good, whether this server leads, and how many sessions there are."""
+    """What became of a lease: whether it was still good, and what Redis says of this server and all sessions."""
 
     was_good: bool
     leads: bool
     session_count: int
+    is_to_drain: bool = False
+    """Whether an operator has asked this server to drain and stop."""
 
 
 def read_renewal(reply: Reply) -> Renewal:
-    was_good, leads, session_count = reply
-    return Renewal(bool(was_good), bool(leads), session_count)
+    was_good, leads, session_count, is_to_drain = reply
+    return Renewal(bool(was_good), bool(leads), session_count, bool(is_to_drain))
 
 
 def read_session_ids(reply: Reply) -> list[str]:

@@ -115,8 +115,12 @@ class KillableProcess:
 
     async def end(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send the signal, and wait until the server is gone."""
-        assert self._process is not None
         self.signal(number)
+        await self.ended()
+
+    async def ended(self) -> None:
+        """Wait until the server is gone."""
+        assert self._process is not None
         await asyncio.to_thread(self._process.communicate, timeout=HANG)
 
     def signal(self, number: signal.Signals) -> None:

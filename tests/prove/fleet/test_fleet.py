@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import gateway.model as m
 from tests.prove.crash.client_base import blocks
+from tests.prove.crash.killable_server import KillableProcess
 from tests.prove.fleet.gateways import LEASE, PATIENCE, Fleet, FleetConversation, calling, fleet, server_says
 from tests.support.engine.engine_fixture import lawful
 
@@ -167,6 +169,38 @@ async def test_a_server_that_is_told_to_stop_hands_its_sessions_over(three: Flee
         await talk.until_heard(50)
         await three.back(number)
     assert await talk.verdict() == [], three.errors()
+
+
+@pytest.mark.timeout(600)
+async def test_an_operator_drains_one_server_after_the_other(three: Fleet, http: aiohttp.ClientSession) -> None:
+    talk = FleetConversation(three, http, seed=8)
+    await talk.begin()
+    for number in (0, 1, 2):
+        await talk.until_heard(100)
+        server = three.servers[number]
+        name = next(one["report"]["name"] for one in (await cluster_status(server))
+                    if one["report"]["name"].endswith(f":{server.port}"))
+        assert await command(server, "drain", name) == ""
+        await server.ended()
+        assert name not in [one["report"]["name"] for one in await cluster_status(server)]
+        await talk.until_heard(50)
+        await three.back(number)
+    assert await talk.verdict() == [], three.errors()
+
+
+async def cluster_status(server: KillableProcess) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(await command(server, "status", "--json"))["replicas"]
+    return found
+
+
+async def command(server: KillableProcess, *words: str) -> str:
+    """What `dragoman cluster` prints, with the settings of a server."""
+    program = [sys.executable, "-c", "from gateway.cli import main; main()", "cluster", *words]
+    made = await asyncio.create_subprocess_exec(
+        *program, "--config", server.folder / "config.yaml", stdout=asyncio.subprocess.PIPE)
+    printed, _ = await made.communicate()
+    assert made.returncode == 0, words
+    return printed.decode()
 
 
 @pytest.mark.timeout(600)

@@ -99,7 +99,11 @@ class RandomCalls:
         return script_call("begin", self._random.choice(("1", "2")), "e2")
 
     def _beat(self) -> tuple[Word, ...]:
-        return script_call("beat", self._epoch(), self._one(REPLICAS), 10_000_000)
+        report = self._random.choice([(), ('{"name":"a:1"}',)])
+        return script_call("beat", self._epoch(), self._one(REPLICAS), 10_000_000, *report)
+
+    def _ask_drain(self) -> tuple[Word, ...]:
+        return script_call("ask_drain", self._epoch(), self._one(REPLICAS), 10_000_000)
 
     def _leave(self) -> tuple[Word, ...]:
         return script_call("leave", self._epoch(), self._one(REPLICAS))

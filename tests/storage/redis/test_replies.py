@@ -31,5 +31,5 @@ def test_a_claim_names_what_its_outcome_has() -> None:
 def test_the_other_replies() -> None:
     assert read_removed([b"ok", 4, b"ann", 0, 1]) == Removed("ok", 4, OwnerUsage("ann", 0, 1))
     assert read_removed([b"fenced", 4]) == Removed("fenced", 4, None)
-    assert read_renewal([1, 0, 9]) == Renewal(was_good=True, leads=False, session_count=9)
+    assert read_renewal([1, 0, 9, 1]) == Renewal(was_good=True, leads=False, session_count=9, is_to_drain=True)
     assert read_session_ids([b"s1", b"s2"]) == ["s1", "s2"]

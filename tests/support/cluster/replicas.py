@@ -39,7 +39,12 @@ class Replica:
             log=self.log, sessions=self.table, streams=Streams(), clock=loop.wall_clock, observer=self.watchman,
             max_lag=lambda: made.max_lag_events,
         )
-        self.sessions = cluster_session_service(self.runtime, self.table, self.hub, self.log)
+        self.stops = 0
+        """How often an operator's request to drain has reached it."""
+        self.sessions = cluster_session_service(self.runtime, self.table, self.hub, self.log, self._stop)
+
+    def _stop(self) -> None:
+        self.stops += 1
 
     async def open(self) -> None:
         await self.log.open()
