@@ -191,7 +191,7 @@ def type_(call: Call) -> Reply:
 
 @command(1)
 def keys(call: Call) -> Reply:
-    pattern = call.args[0].decode("latin-1")
+    pattern = re.sub(r"\\(.)", r"[\1]", call.args[0].decode("latin-1"))  # fnmatch knows no escapes
     return [key for key in call.data.all_keys() if fnmatchcase(key.decode("latin-1"), pattern)]
 
 
