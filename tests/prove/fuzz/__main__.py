@@ -3,6 +3,8 @@
 Judged: no answer 500 and none missing, no traceback in the journal; unless --no-measures, the loop is never half a
 second late, and the memory of the second half does not rise. Input N of a seed is always made in the same way:
 `--seed S --at N` sends it alone. The ids in it are those that the server has given so far.
+
+`--schemathesis` sends what Schemathesis makes of the OpenAPI documents instead; pip fetches it from the network.
 """
 
 import argparse
@@ -18,6 +20,7 @@ from adapters.blade import wire as blade
 from adapters.zenflux import wire as zenflux
 
 from .attack import FuzzClient
+from .documented_requests import try_documented_requests
 from .frames import FrameMaker, methods_of
 from .requests import RequestMaker, routes_of
 from .target import MIB, STALL, Target, growth
@@ -116,11 +119,14 @@ def main() -> int:
     form.add_argument("--at", type=int, help="send one input alone")
     form.add_argument("--workers", type=int, default=12)
     form.add_argument("--no-measures", dest="measures", action="store_false", help="judge neither memory nor lateness")
+    form.add_argument("--schemathesis", action="store_true", help="requests made of the OpenAPI documents instead")
     form.add_argument("--minutes", type=float, help="ignored: the number of inputs says how long it takes")
     options = form.parse_args()
     with TemporaryDirectory(prefix="fuzz-") as folder:
         target = Target(Path(folder))
         try:
+            if options.schemathesis:
+                return 0 if try_documented_requests(target, Path(folder)) else 1
             return 0 if Run(target, options).carry_out() else 1
         finally:
             target.process.kill()
