@@ -91,7 +91,7 @@ def test_files_that_cannot_be_used_are_told_with_their_line(tmp_path: Path) -> N
     other = AUTHORITY.issue_cert("127.0.0.1").private_key_pem.bytes()
     config = load_config(file)
     assert config.tls is not None
-    assert config.files == (file, tmp_path / "server.crt", key), "what --watch looks at"
+    assert config.source_files == (file, tmp_path / "server.crt", key), "what --watch looks at"
     for content, words in ((other, "the key does not belong to the certificate"), (sealed, "store it without one"),
                            (b"", "they must be PEM files")):
         key.write_bytes(content)
