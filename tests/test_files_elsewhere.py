@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from tests.support.dialect_tables import DIALECTS
-from tests.support.gateway_server import Served, serving
+from tests.support.gateway_server import Served, serving, until
 from tests.support.s3.server import S3Server, s3_server
 
 CLOUD, STUDIO, DESK = "/api/v1/cloud", "/api", "/api/v1"
@@ -83,6 +83,7 @@ async def test_what_belongs_to_a_session_is_in_the_bucket_and_goes_with_it(
             assert sorted(server.objects()) == [f"site/workspaces/{session}/src/{name}.txt" for name in "ab"]
             packed = await answer(served, "GET", f"{at}/download-dir/src")
             assert zipfile.ZipFile(BytesIO(packed)).namelist() == ["a.txt", "b.txt"]
+            await until(lambda: len(server.objects()) == 2)  # what was packed goes when it was read
             exported = await answer(served, "GET", f"{at}/export")
             other = (await answer(served, "POST", f"{STUDIO}/sessions/import", data=form("s.zip", exported)))
             again = f"{STUDIO}/sessions/{other['session_id']}"

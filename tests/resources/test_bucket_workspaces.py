@@ -146,6 +146,8 @@ async def test_files_and_folders_are_copied(space: Workspace) -> None:
 async def test_bounds_are_kept(space: Workspace, places: Places) -> None:
     with pytest.raises(TooLarge, match="10 bytes"):
         await space.receive(pieces(b"x" * 6, b"x" * 5))
+    with pytest.raises(TooLarge, match="10 bytes"):
+        await space.write("a", b"x" * 11)
     for name in ("a", "b"):
         await space.write(name, b"x" * 10)
     fresh = places.all.of("sess_1")

@@ -1,4 +1,4 @@
-"""moto's S3 server, in a thread, behind a door that checks what moto does not: signatures, and hashes of bodies.
+"""moto's S3 server, in a thread, behind a door that checks what moto does not: signatures, and the hashes of every body.
 
 Signatures are checked with botocore's implementation, which shares no line with the gateway's. A test may make the
 server misbehave, and ask what it was asked.
@@ -100,8 +100,8 @@ def s3_server() -> Iterator[S3Server]:
 
 def _fault(server: S3Server, environ: Environ, target: str, body: bytes) -> str | None:
     """What a real store refuses: a wrong signature, and a body that is not as its headers say."""
-    given = environ.get("HTTP_CONTENT_MD5")
-    if given and base64.b64decode(given) != hashlib.md5(body).digest():
+    given = environ.get("HTTP_CONTENT_MD5", "")
+    if body and base64.b64decode(given) != hashlib.md5(body).digest():
         return "400 BadDigest"
     digest = environ.get("HTTP_X_AMZ_CONTENT_SHA256", "")
     if "HTTP_AUTHORIZATION" in environ and digest != hashlib.sha256(body).hexdigest():
