@@ -1,4 +1,4 @@
-"""moto's S3 server, in a thread, behind a door that checks what moto does not: signatures, and the hashes of every body.
+"""moto's S3 server, in a thread, behind a door that checks what moto does not: signatures, and the hashes of bodies.
 
 Signatures are checked with botocore's implementation, which shares no line with the gateway's. A test may make the
 server misbehave, and ask what it was asked.
