@@ -74,7 +74,8 @@ def in_listed_order(told: Sequence[Body], listed: Sequence[Body]) -> None:
 
 def note_contradictions(departures: Departures, told: Sequence[Body], listed: Sequence[Body]) -> None:
     """Note where a stream has told an event otherwise than it is listed: what is judged by it may fail for that."""
-    known = {event.get("id"): event for event in listed}
+    names = [event.get("id") for event in listed]
+    known = {name: event for name, event in zip(names, listed, strict=True) if names.count(name) == 1}
     for event in told:
         if not is_piece(event) and event["id"] in known:
             try:
