@@ -66,9 +66,10 @@ async def collecting() -> AsyncIterator[Collector]:
     assert runner.server is not None
     server = await simulation().create_real_server(runner.server, "127.0.0.1", 0)
     try:
-        async with server:
-            collector.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            yield collector
+        collector.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield collector
     finally:
         collector.may_answer.set()
-        await runner.cleanup()
+        server.close()
+        await runner.cleanup()  # first: since Python 3.12, a server waits for the end of its connections
+        await server.wait_closed()
