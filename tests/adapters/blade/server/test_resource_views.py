@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import gateway.model as m
 from adapters.blade.server import views
-from gateway.ports import Resource
+from gateway.ports import Resource, WorkspaceItem
 from gateway.ports.keys import Key
-from gateway.resources import Memory, ScheduledTask, StoredMemory, StoredRun, StoredTask, WorkspaceItem
+from gateway.resources import Memory, ScheduledTask, StoredMemory, StoredRun, StoredTask
 from gateway.resources.schedules import TaskRun
 from tests.support.dialect_tables import table
 
