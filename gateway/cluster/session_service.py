@@ -26,8 +26,10 @@ import structlog
 
 import gateway.model as m
 from gateway.engine import (
+    RANDOM_LENGTH,
     Cursor,
     Hub,
+    KnownRequests,
     LocalSessionService,
     Runtime,
     Session,
@@ -35,6 +37,8 @@ from gateway.engine import (
     SessionCommits,
     SessionTable,
     find_session,
+    is_keyed,
+    keyed_request,
     unknown_unless_stored,
     wait_until_stored,
 )
@@ -45,7 +49,6 @@ from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import RedisPubSub, RedisUnreachable
 
-from .known_requests import RANDOM_LENGTH, KnownRequests, is_keyed, keyed_request
 from .leases import Claims, HeldSessions, OwnerUnknown
 from .membership import Heartbeat, Lease
 from .messages import (
@@ -226,7 +229,8 @@ class ClusterSessionService:
 
     async def _routed(self, call: AnyCall) -> Receipt | None:
         """Have the call carried out once; raises `Overloaded` if it was not, `OutcomeUnknown` if that is not known."""
-        request, asked = keyed_request(call) or secrets.token_hex(RANDOM_LENGTH // 2), False
+        keyed = keyed_request(call) if isinstance(call, SubmitCall) else None
+        request, asked = keyed or secrets.token_hex(RANDOM_LENGTH // 2), False
         loop, lease = asyncio.get_running_loop(), self._redis.lease
         deadline = loop.time() + self._patience
         while True:

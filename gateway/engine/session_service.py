@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.errors import Busy, Conflict, GatewayError, Interrupted, Invalid, NotFound, Overloaded, TooLarge
-from gateway.ids import random_id
+from gateway.ids import make_mint, random_id
 from gateway.json_values import JsonObject
 from gateway.ports import MORE_ROOM, Backend, Receipt, too_many_sessions
 from gateway.time_slices import sliced
 
 from .event_sink import CLEANUP_SECONDS
+from .known_requests import KnownRequests, keyed_request
 from .recovery import SERVER_STOPPED
 from .runtime import Runtime, SessionWriter
 from .session import STOPPING, Session
@@ -107,6 +108,7 @@ class LocalSessionService:
         self._source = source
         self._hub = hub
         self._is_nearly_full = False
+        self._known = KnownRequests(runtime.log)
         queries = SessionQueries(runtime, source, hub)
         self.get, self.find_by_id, self.active, self.list = (
             queries.get, queries.find_by_id, queries.active, queries.list)
@@ -260,9 +262,20 @@ class LocalSessionService:
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
         session = await find_session(self._source, owner, session_id)
-        receipt = session.submit(commands)
+        request = keyed_request((owner, session_id, commands))
+        if request is not None and (done := await self._earlier_receipt(session, request)) is not None:
+            return done
+        receipt = session.submit(commands, None if request is None else make_mint(request))
         await wait_until_stored(self._runtime.log, session_id, session.view.head)
         return receipt
+
+    async def _earlier_receipt(self, session: Session, request: str) -> Receipt | None:
+        """The receipt of a request whose client was not told that it was accepted; None if it was not accepted."""
+        log, session_id = self._runtime.log, session.view.session_id
+        if log.write_error is not None:
+            raise log.write_error
+        await wait_until_stored(log, session_id, session.view.head)
+        return await self._known.receipt(session_id, request)
 
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
         session = self._table.get(session_id)

@@ -7,8 +7,8 @@ from unittest.mock import patch
 import pytest
 
 import gateway.model as m
-from gateway.cluster.known_requests import RANDOM_LENGTH
 from gateway.cluster.messages import RpcRequest, SubmitCall
+from gateway.engine import RANDOM_LENGTH
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.ports import CURRENT_IDEMPOTENCY_KEY, IdempotencyKey, Receipt
 from gateway.storage.redis import RedisUnreachable

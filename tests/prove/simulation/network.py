@@ -431,7 +431,8 @@ class End(asyncio.Transport):
                 self.peer.reset_later("the other process has died")
             else:
                 self.peer.arrive(EOF)
-            self.link.forget()
+            if self.peer._is_lost:  # else the other end has a dead connection, and may never notice
+                self.link.forget()
 
     def reset_later(self, why: str) -> None:
         """This end hears that the connection was reset, when the message of that has come; never if none comes."""

@@ -31,7 +31,7 @@ from tests.prove.simulation.loop import PROCESS, WorldLoop, WorldStopped, curren
 from tests.prove.simulation.losses import LossDay
 from tests.prove.simulation.machines import SimulatedMachines
 from tests.prove.simulation.network import Network
-from tests.prove.simulation.plan import Plan
+from tests.prove.simulation.plan import DAY, Plan
 from tests.prove.simulation.redis_server import SimulatedRedis
 from tests.prove.simulation.servers import FRONT, PORT, REDIS_HOST, REDIS_PORT, GatewayServer, RedisHost, write_keys
 from tests.prove.simulation.witness import Witness
@@ -99,7 +99,7 @@ class World:
         self._turn = 0
 
     def _settings(self, folder: Path, number: int) -> dict[str, Any]:
-        limits = {"lease_seconds": self.plan.lease, "drain_seconds": 0.5}
+        limits = {"lease_seconds": self.plan.lease, "drain_seconds": 0.5, "ask_seconds": 7 * DAY}
         if self.plan.log == "redis":
             log, data = f"redis://{REDIS_HOST}:{REDIS_PORT}/0", folder / "shared"
         else:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 import gateway.model as m
-from gateway.cluster.known_requests import KEY_LENGTH, KEYED, RANDOM_LENGTH, KnownRequests, request_of
+from gateway.engine.known_requests import KEY_LENGTH, KEYED, RANDOM_LENGTH, KnownRequests, request_of
 from gateway.ids import make_mint
 from gateway.storage.log import MemoryLog
 

@@ -10,8 +10,6 @@ import msgspec
 import gateway.model as m
 from gateway.ports import CURRENT_IDEMPOTENCY_KEY, EventLog, Receipt
 
-from .messages import AnyCall, SubmitCall
-
 KEYED = "k"
 """The ids of requests with an idempotency key begin with this letter, which no random id does."""
 RANDOM_LENGTH = KEY_LENGTH = 16
@@ -21,10 +19,13 @@ MAX_SESSIONS = 1000
 """How many sessions are kept in mind; the one that was asked about longest ago is forgotten first."""
 
 
-def keyed_request(call: AnyCall) -> str | None:
-    """The id of commands that came with an idempotency key, equal at every server; None if there is no key."""
+def keyed_request(call: object) -> str | None:
+    """The id of a request with an idempotency key, equal at every server and each time; None if there is no key.
+
+    `call` is what is asked for: another request under the key is told by it.
+    """
     key = CURRENT_IDEMPOTENCY_KEY.get()
-    if key is None or not isinstance(call, SubmitCall):
+    if key is None:
         return None
     return KEYED + sha256(msgspec.msgpack.encode((key, call))).hexdigest()[:KEY_LENGTH]
 
