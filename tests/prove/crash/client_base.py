@@ -19,11 +19,17 @@ BROKEN = (aiohttp.ClientError, ConnectionError, SocketIOError, EOFError)
 """What a client sees of a server that dies; a wait that takes too long is no such thing."""
 PATIENCE = 60.0
 """Seconds that only a hang takes."""
+RESPONSE_SECONDS = 15.0
+"""After so long without a response a client takes its connection for dead, and asks again."""
 PLAIN = ("hello", "/think", "/slow 4", "/slow 8", "/burst 60", "/tool clock", "/fork", "/annotate", "/slow 2 /burst 20")
 
 
 class MessageNotAccepted(ConnectionError):
     """The server says that what was asked for has not been done, and will not be."""
+
+
+class _NoResponse(Exception):
+    """A request got no response."""
 
 
 @dataclass
@@ -139,12 +145,21 @@ class DialectClient:
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
-                    view = await self.world.view(self.session)
-                    if view.status is not m.SessionStatus.RUNNING:
-                        return view
+                    with suppress(_NoResponse):
+                        view = await self._view()
+                        if view.status is not m.SessionStatus.RUNNING:
+                            return view
                     await asyncio.sleep(self.world.patience)
         except TimeoutError:
             self.stuck("a turn runs and runs")
+
+    async def _view(self) -> m.SessionView:
+        """The state of the session; who asks over a connection that is dead asks again."""
+        try:
+            async with asyncio.timeout(RESPONSE_SECONDS):
+                return await self.world.view(self.session)
+        except TimeoutError:
+            raise _NoResponse from None
 
     def words(self) -> str:
         directive = self.world.random.choice((*self.world.directives, *self.asking))

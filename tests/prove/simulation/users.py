@@ -137,7 +137,8 @@ class RestUser:
             self.there[session] = None
             self._registry.owners[session] = self.tenant
         is_other = not set(again) <= set(made) and not self.may_forget
-        if (len(set(made)) > 1 and not self._registry.may_repeat) or is_other:
+        is_twice = len(set(made)) > 1 and not self._registry.may_repeat and not self.may_forget
+        if is_twice or is_other:
             self.broken(Kind.REPEATED, "", f"{key} was answered with {' '.join(made)}, and then {' '.join(again)}")
 
     async def _create_under(self, key: str, made: list[str]) -> None:
