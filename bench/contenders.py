@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .measure import BenchFailure
 from .protocols import AapProtocol, ChatProtocol
-from .servers import ROOT, Contender
+from .servers import OFTEN_EXPORTED, ROOT, Contender
 
 KEY = "sk-bench-0123456789abcdef0123456789abcdef"
 """Not a secret; but the gateway searches all responses for it, as for any key."""
@@ -22,6 +22,7 @@ data: data-{port}
 dialects: {{aap: {{mount: /aap}}}}
 agents:
   bench: {{backend: openai, settings: {{url: "http://127.0.0.1:{upstream}/v1", key: {key}, model: bench}}}}
+telemetry: {telemetry}
 """
 REMOTE = """\
 log: memory
@@ -74,6 +75,13 @@ def ours(upstream: int) -> Contender:
     return Contender("dragoman", partial(_gateway_command, upstream, "memory"), AapProtocol("bench"))
 
 
+def ours_traced(upstream: int, collector: str) -> Contender:
+    """The gateway with the log in memory, which sends its spans to a collector."""
+    telemetry = f'{{otlp: "{collector}"}}'
+    command = partial(_gateway_command, upstream, "memory", telemetry=telemetry)
+    return Contender("traced", command, AapProtocol("bench"), environment=OFTEN_EXPORTED)
+
+
 def ours_durable(upstream: int) -> Contender:
     return Contender("durable", partial(_gateway_command, upstream, "sqlite"), AapProtocol("bench"))
 
@@ -99,8 +107,8 @@ def litellm(upstream: int) -> Contender:
     )
 
 
-def _gateway_command(upstream: int, log: str, folder: Path, port: int) -> Sequence[str]:
-    return _serve(folder, port, GATEWAY.format(log=log, port=port, upstream=upstream, key=KEY))
+def _gateway_command(upstream: int, log: str, folder: Path, port: int, telemetry: str = "{}") -> Sequence[str]:
+    return _serve(folder, port, GATEWAY.format(log=log, port=port, upstream=upstream, key=KEY, telemetry=telemetry))
 
 
 def _remote_command(gateway: int, folder: Path, port: int) -> Sequence[str]:
