@@ -13,6 +13,7 @@ from gateway.ports import SessionFilter, StoredResponse
 from gateway.resources import Memories, Memory, Shares, create_file_resource
 from tests.simulation import simulated
 from tests.support.gateway_server import serving, until
+from tests.support.s3.server import s3_server
 
 Run = Callable[..., Result]
 DAY = 86_400.0
@@ -96,6 +97,34 @@ def test_a_user_is_exported_and_then_erased_everywhere(
     assert f"{WORD}bob" not in "".join(path.read_text() for path in out.rglob("*") if path.is_file())
     verdict = dragoman("log", "verify", "--config", str(tmp_path / "config.yaml"))
     assert verdict.exit_code == 0, verdict.output
+
+
+def test_the_files_of_a_user_are_exported_from_a_bucket_and_erased_there(
+    dragoman: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fill_bucket() -> dict[str, str]:
+        made = {}
+        async with serving(tmp_path, log="sqlite", files="s3://agents/site", secrets_key="k" * 32) as served:
+            gateway = served.gateway
+            for user in ("ada", "bob"):
+                async def chunks(word: bytes = user.encode()) -> AsyncIterator[bytes]:
+                    yield word
+
+                stored = await gateway.files.store(chunks())
+                await create_file_resource(gateway.files, gateway.resources, user, stored, {"name": "one.txt"})
+                made[user] = f"site/files/{stored.file_id}"
+        return made
+
+    with s3_server() as server:
+        for name, value in server.environ.items():
+            monkeypatch.setenv(name, value)
+        names, out = simulated(fill_bucket()), tmp_path / "out"
+        assert server.objects() == {names["ada"]: b"ada", names["bob"]: b"bob"}
+        done = dragoman(
+            "purge", "--user", "ada", "--export", str(out), "--yes", "--config", str(tmp_path / "config.yaml"))
+        assert done.exit_code == 0, done.output
+        assert server.objects() == {names["bob"]: b"bob"}
+        assert [one.read_bytes() for one in (out / "files").iterdir()] == [b"ada"]
 
 
 def test_what_is_old_is_shown_and_with_yes_deleted(dragoman: Run, tmp_path: Path, sessions: dict[str, str]) -> None:
