@@ -1,7 +1,7 @@
 """The sessions in memory: each is loaded once from the log, kept while it is used, and evicted when it is idle."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Protocol
@@ -60,9 +60,12 @@ class SessionTable:
     def is_idle(self, session_id: str) -> bool:
         """Whether nothing will happen in the session unless a client sends something."""
         session = self.get(session_id)
-        return session is None or (
-            session.stored_seq == session.view.head
-            and (session.run is None or session.view.status is m.SessionStatus.SUSPENDED)
+        if session is None:
+            return True
+        if session.is_copy:
+            return session.view.status is not m.SessionStatus.RUNNING
+        return session.stored_seq == session.view.head and (
+            session.run is None or session.view.status is m.SessionStatus.SUSPENDED
         )
 
     def has_unstored_records(self, session_id: str) -> bool:
@@ -96,6 +99,11 @@ class SessionTable:
         for session in self:
             if session.run is not None and session.view.status is m.SessionStatus.RUNNING:
                 yield session.run
+
+    def runs_elsewhere(self, session_ids: Iterable[str]) -> bool:
+        """Whether another server runs a turn in one of these sessions."""
+        sessions = map(self.get, session_ids)
+        return any(one is not None and one.is_copy and one.view.status is m.SessionStatus.RUNNING for one in sessions)
 
     def uses_backend(self, backend: Backend) -> bool:
         """Whether a turn of this backend runs or waits."""

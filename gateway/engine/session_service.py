@@ -289,11 +289,12 @@ class LocalSessionService:
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
         """Start no turn; let running turns finish for so many seconds, or until `hurry` is set; then end them.
 
+        Turns that another server runs and that clients watch here are waited for, too, and go on there.
         Streams of idle sessions end at once, the others when their turn has ended.
         """
         self._runtime.is_draining = True
         self._hub.drain()
-        await wait_for_turns(self._table, seconds, hurry)
+        await wait_for_turns(self._table, self._hub, seconds, hurry)
         runs = list(self._table.running_turns())
         for run in runs:
             run.fail(Interrupted(SERVER_STOPPED).fault)
@@ -318,12 +319,20 @@ DRAIN_POLL_SECONDS = 0.25
 """How often the server looks whether turns still run."""
 
 
-async def wait_for_turns(table: SessionTable, seconds: float, hurry: asyncio.Event) -> None:
-    """Wait until no turn runs, for so many seconds at most; a turn that waits for people does not run."""
+async def wait_for_turns(table: SessionTable, hub: Hub, seconds: float, hurry: asyncio.Event) -> None:
+    """Wait until no turn runs here, and none elsewhere that is watched here, for so many seconds at most.
+
+    A turn that waits for people does not run.
+    """
     clock = asyncio.get_running_loop().time
     end = clock() + seconds
-    while (runs := list(table.running_turns())) and (left := end - clock()) > 0 and not hurry.is_set():
-        await wait_unless_forced(hurry, min(left, DRAIN_POLL_SECONDS), *(run.wait_finished(left) for run in runs))
+    while (left := end - clock()) > 0 and not hurry.is_set():
+        works = [run.wait_finished(left) for run in table.running_turns()]
+        if table.runs_elsewhere(hub.watched):
+            works.append(hub.wait_until_unwatched())
+        if not works:
+            return
+        await wait_unless_forced(hurry, min(left, DRAIN_POLL_SECONDS), *works)
 
 
 async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Coroutine[object, None, None]) -> None:

@@ -301,6 +301,22 @@ async def test_a_server_that_stops_hands_over_what_rests_and_leaves_what_waits()
         assert (await second.sessions.get("ann", waiting)).status is m.SessionStatus.SUSPENDED
 
 
+async def test_a_server_that_stops_shows_turns_that_run_elsewhere_to_their_end() -> None:
+    async with replicas(2, endless) as (first, second):
+        session_id = await made(first)
+        await second.sessions.submit("ann", session_id, [HELLO])
+        watching = await second.sessions.subscribe("ann", session_id, "d")
+        with patch("gateway.engine.session_service.LAST_FRAMES_SECONDS", 0):
+            draining = asyncio.create_task(second.sessions.drain(3600, asyncio.Event()))
+            for _ in range(5):  # what the other server stores while this one drains
+                await heard(watching, "notice.posted")
+            assert not draining.done()
+            await first.sessions.submit("ann", session_id, [m.Interrupt()])
+            await heard(watching, "turn.ended")
+            assert list(await watching.chunks()) == [] and watching.is_draining
+            await draining
+
+
 async def test_a_server_that_stops_while_redis_refuses_ends_its_turns_all_the_same() -> None:
     async with replicas(2, endless) as (first, _):
         await made(first)

@@ -66,7 +66,7 @@ async def test_where_nothing_runs_nobody_looks_twice() -> None:
             return super().running_turns()
 
     async with asyncio.timeout(30):
-        await wait_for_turns(Watched(), 3600, asyncio.Event())
+        await wait_for_turns(Watched(), EngineFixture(patient).hub, 3600, asyncio.Event())
     assert looks == ["look"]
 
 

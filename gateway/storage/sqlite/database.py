@@ -127,12 +127,12 @@ class Database:
         self._connections[name] = open_connection(self.path, fsync=self._fsync, prepared=name != "write")
 
     async def read(self, query: Work[T]) -> T:
-        """Run a query in the thread that reads."""
+        """Run a query in the thread that reads; all its statements see the same state of the file."""
         connection = self._connections.get("read")
         if connection is None:
             raise StorageUnusable(f"{self.path} is closed: the server is about to stop")
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._reading, query, connection)
+            return await asyncio.get_running_loop().run_in_executor(self._reading, read_snapshot, query, connection)
         except sqlite3.Error as error:
             raise StorageUnusable(explain_error(self.path, error)) from error
 
@@ -266,6 +266,15 @@ def _resolve(result: WriteResult) -> None:
         done.set_result(result.value)
     else:
         done.set_exception(result.error)
+
+
+def read_snapshot(query: Work[T], connection: sqlite3.Connection) -> T:
+    """Run a query of which no statement sees what is committed after its first one."""
+    connection.execute("BEGIN")
+    try:
+        return query(connection)
+    finally:
+        _roll_back(connection)
 
 
 def write_group(

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -315,3 +316,23 @@ async def test_who_has_more_to_write_because_of_the_trouble_does_not_hurry_the_n
         await until(lambda: source.told)
     assert later == [60]
     await database.close()
+
+
+async def test_the_statements_of_one_query_see_the_same_file_whatever_is_written_between_them(
+    database: Database,
+) -> None:
+    began, written = threading.Event(), threading.Event()
+    await database.write(put("a"))
+
+    def twice(file: sqlite3.Connection) -> list[list[str]]:
+        first = names(file)
+        began.set()
+        assert written.wait(60)
+        return [first, names(file)]
+
+    reading = asyncio.create_task(database.read(twice))
+    await asyncio.to_thread(began.wait)
+    await database.write(put("b", 1))
+    written.set()
+    assert await reading == [["a"], ["a"]]
+    assert await database.read(names) == ["a", "b"]
