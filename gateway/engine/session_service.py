@@ -5,7 +5,7 @@ Order of construction: `SessionTable()`, then `Hub(sessions=table)`, then `Sessi
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
@@ -18,6 +18,7 @@ from gateway.json_values import JsonObject
 from gateway.ports import MORE_ROOM, Backend, Receipt, too_many_sessions
 from gateway.time_slices import sliced
 
+from .drain_waits import wait_for_turns, wait_unless_forced
 from .event_sink import CLEANUP_SECONDS
 from .known_requests import KnownRequests, keyed_request
 from .recovery import SERVER_STOPPED
@@ -313,38 +314,6 @@ class LocalSessionService:
 
     async def rest(self) -> None:
         """Nothing to end: no other server shares the sessions."""
-
-
-DRAIN_POLL_SECONDS = 0.25
-"""How often the server looks whether turns still run."""
-
-
-async def wait_for_turns(table: SessionTable, hub: Hub, seconds: float, hurry: asyncio.Event) -> None:
-    """Wait until no turn runs here, and none elsewhere that is watched here, for so many seconds at most.
-
-    A turn that waits for people does not run.
-    """
-    clock = asyncio.get_running_loop().time
-    end = clock() + seconds
-    while (left := end - clock()) > 0 and not hurry.is_set():
-        works = [run.wait_finished(left) for run in table.running_turns()]
-        if table.runs_elsewhere(hub.watched):
-            works.append(hub.wait_until_unwatched())
-        if not works:
-            return
-        await wait_unless_forced(hurry, min(left, DRAIN_POLL_SECONDS), *works)
-
-
-async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Coroutine[object, None, None]) -> None:
-    """Wait for all works, for so many seconds at most, and not at all once `hurry` is set."""
-    async def all_done() -> None:
-        await asyncio.gather(*works)
-
-    waits = [asyncio.ensure_future(all_done()), asyncio.ensure_future(hurry.wait())]
-    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    for waiting in waits:
-        waiting.cancel()
-    await asyncio.wait(waits)
 
 
 def local_session_service(runtime: Runtime, table: SessionTable, hub: Hub) -> LocalSessionService:

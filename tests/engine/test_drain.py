@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Iterator
 
 import gateway.model as m
 from gateway.engine import SessionTable
-from gateway.engine.session_service import wait_for_turns, wait_unless_forced
+from gateway.engine.drain_waits import wait_for_turns, wait_unless_forced
 from gateway.engine.turn import TurnRun
 from gateway.ports import BackendEvent, Turn
 from tests.support.engine.engine_fixture import EngineFixture
