@@ -58,6 +58,10 @@ class RedisServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def start(self) -> None:
         if SERVER is None:
             pytest.fail("redis-server is not installed; `apt-get install redis-server`")

@@ -150,7 +150,7 @@ class SentinelServers:
             time.sleep(POLL_SECONDS)
 
 
-def ask(port: int, *words: str, user: str | None = None) -> Any:
+def ask(port: int, *words: str | bytes, user: str | None = None) -> Any:
     """One command, on a connection of its own; sentinels know no users."""
     connection = redis.Connection(
         port=port, protocol=2, socket_timeout=HANG, username=user, password=user and PASSWORD)
