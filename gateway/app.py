@@ -57,6 +57,7 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
+from gateway.migration import Adopter, AdoptingSessions
 from gateway.ports import Clock, EventLog, OperatorOffers, Resources, SettingsReload
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
@@ -87,7 +88,14 @@ from gateway.yaml_positions import Problems
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
-from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters, make_span_export
+from .engine_parts import (
+    DeletedSessionCleanup,
+    ServedDialects,
+    StreamMetrics,
+    TurnCounters,
+    adoption_sources,
+    make_span_export,
+)
 from .file_storage import make_file_storage
 from .storage_factory import Storage, make_session_service, make_storage
 from .turn_routes import TurnRoutes
@@ -149,7 +157,9 @@ class Gateway:
         self.scheduler = self._scheduler()
         self.audit = AuditLog(config.data / config.audit, clock)
         self.retention = self._retention()
-        self._audited = AuditedSessions(self.sessions, self.audit.write, current_caller)
+        self.adopter = self._adopter()
+        found = self.sessions if self.adopter is None else AdoptingSessions(self.sessions, self.adopter)
+        self._audited = AuditedSessions(found, self.audit.write, current_caller)
         self._managed = self._managed_resources()
         self._agents = AgentService(self._managed, lambda: self.components.cards, clock())
         self.replays = SessionReplayer(self._audited)
@@ -224,6 +234,11 @@ class Gateway:
             is_open=self._leads,
         )
 
+    def _adopter(self) -> Adopter | None:
+        """Brings sessions of other servers over, if an agent of the settings wants that."""
+        sources = adoption_sources(self.components.config)
+        return Adopter(sources, self.sessions, self.runtime.log, self.resources, self.clock) if sources else None
+
     def _leads(self) -> bool:
         """Whether this server does now what only one of several servers may do."""
         return self.readiness.is_ready and self.sessions.leads
@@ -251,6 +266,8 @@ class Gateway:
             cancel_on_disconnect=parts.config.on_disconnect == "cancel",
         )
         self.routes.reload(parts.config.route)
+        if self.adopter is not None:
+            self.adopter.reload(adoption_sources(parts.config))
         self._dialects.reload(parts)
         self.hub.snapshots.streams.clear()  # their projectors have the old tables
         self.addresses = AddressPolicy(parts.config.outbound.allow)
@@ -283,6 +300,8 @@ class Gateway:
             await backend.close()
         await self.usage_counts.close()
         await self.routes.close()
+        if self.adopter is not None:
+            await self.adopter.close()
         await self.sessions.rest()
         await self.runtime.log.close()
         await self._file_storage.close()

@@ -25,6 +25,9 @@ from mappings.language import Table, Vocabulary, builtin_path, load_table
 
 from .config import AgentSettings, CapabilitySettings, OptionSettings, ToolSettings
 
+REMOTE = "remote"
+"""The kind of agents that are servers of a dialect."""
+
 
 def merge_card(default: m.AgentCard, name: str, agent: AgentSettings) -> m.AgentCard:
     """The card of the agent `name`: the card of its backend, with what the settings say in its place."""
@@ -89,6 +92,7 @@ def load_components(
     _add_shadows(agents, config, old, document, problems)
     problems += _same_mounts(config, dialects.values(), document)
     problems += _unknown_agents(config, dialects.values(), document)
+    problems += _ownerless_adoptions(config, document)
     if problems:
         raise Problems(problems)
     return Components(
@@ -154,6 +158,16 @@ def _unknown_agents(config: Config, dialects: Iterable[Dialect], document: YamlD
         if is_known and isinstance(agent, str) and agent not in (agents := _named_agents(config, document)):
             hint = suggest(agent, agents) or f"there are: {', '.join(agents)}"
             yield Problem(document.position(("dialects", dialect.name, "agent")), f"there is no agent '{agent}'", hint)
+
+
+def _ownerless_adoptions(config: Config, document: YamlDocument) -> Iterator[Problem]:
+    """With keys, somebody must be named whose sessions those of another server become."""
+    for name, agent in config.agents.items():
+        if agent.backend == REMOTE and agent.settings.get("adopt") is True and config.auth_methods \
+                and not agent.settings.get("adopt_for"):
+            yield Problem(document.position(("agents", name, "settings", "adopt"), key=True),
+                          "`adopt` needs `adopt_for` where clients need keys",
+                          "name the user who gets the sessions of that server")
 
 
 def _named_agents(config: Config, document: YamlDocument) -> list[str]:

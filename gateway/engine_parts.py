@@ -1,4 +1,4 @@
-"""The parts that the application gives to the engine: served dialects, stream metrics, traces, cleanup of sessions."""
+"""The parts that the application gives to the engine: dialects, stream metrics, traces, cleanup, adopted sessions."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 from yarl import URL
 
 import gateway.model as m
+from gateway.backends.remote import RemoteSettings, find_dialect
 from gateway.client import proxy_for
 from gateway.config import Config
 from gateway.engine import SessionTable
 from gateway.http import Metrics
+from gateway.migration import AdoptionSource, Origin
 from gateway.ports import Backend, Projector, StatefulBackend, StreamKey, StreamOptions, Workspaces
 from gateway.resources import AgentUsage, Shares
 from gateway.usage import StreamWatchers
 from mappings.language import LOST_LEVELS, feature_of
 
-from .composition import Components
+from .composition import REMOTE, Components
 
 if TYPE_CHECKING:
     from gateway.telemetry.otlp import OtlpExport
@@ -103,3 +105,23 @@ def make_span_export(config: Config, version: str) -> "OtlpExport | None":
     headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
     proxy = proxy_for(URL(settings.otlp))
     return OtlpExport(settings.otlp, headers, settings.service, version, None if proxy is None else str(proxy.url))
+
+
+def adopting_agents(config: Config) -> dict[str, RemoteSettings]:
+    """The agents whose conversations are brought over when a client first asks for them."""
+    found = {name: RemoteSettings.model_validate(agent.settings)
+             for name, agent in config.agents.items() if agent.backend == REMOTE}
+    return {name: settings for name, settings in found.items() if settings.adopt}
+
+
+def adoption_sources(config: Config) -> list[AdoptionSource]:
+    """The servers of these agents."""
+    found = []
+    for name, settings in adopting_agents(config).items():
+        make = find_dialect(settings.dialect).past_sessions
+        assert make is not None, "the settings were checked"
+        found.append(AdoptionSource(
+            agent=name, owner=settings.adopt_for, sessions=make(settings.address, ""),
+            origin=Origin(dialect=settings.dialect, url=settings.url),
+        ))
+    return found

@@ -10,6 +10,7 @@ from gateway import logging
 from gateway.app import Gateway
 from gateway.composition import load_components
 from gateway.config import Config, load_certificate, load_config
+from gateway.engine_parts import adopting_agents
 from gateway.errors import GatewayError, RateLimited
 from gateway.http import limit_send_buffers
 from gateway.process_signals import on_sighup
@@ -193,6 +194,8 @@ def _fixed_setting_problems(old: Config, new: Config) -> Iterator[Problem]:
         changed.append("tls")
     if _mounts(old) != _mounts(new):
         changed.append("dialects")
+    if not adopting_agents(old) and adopting_agents(new):
+        changed.append("adopt")
     for name in changed:
         yield Problem(place, f"'{name}' cannot change while the server runs", hint)
 

@@ -152,11 +152,15 @@ class LocalSessionService:
         self._warn_if_nearly_full()
         return session.view
 
-    async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
+    async def import_session(
+        self, owner: str, records: Sequence[m.Record], *, session_id: str | None = None,
+    ) -> m.SessionView:
         self._check_room(owner)
-        session = Session(random_id("sess"), self._runtime)
+        session = Session(session_id or random_id("sess"), self._runtime)
         imported = await import_records(session, owner, records)
         self._check_room(owner)
+        if session_id is not None:
+            await self._check_free(session_id)
         self._cache.keep(session)
         session.changed_seq = session.view.head
         for record in imported:
@@ -164,6 +168,12 @@ class LocalSessionService:
         await wait_until_stored(self._runtime.log, session.view.session_id, session.view.head)
         self._warn_if_nearly_full()
         return session.view
+
+    async def _check_free(self, session_id: str) -> None:
+        """Raise `Conflict` unless a session of this id can be stored now."""
+        found = await self._source.load(session_id)
+        if found is not None or self._table.get(session_id) is not None or self._cache.is_deleting(session_id):
+            raise Conflict(f"there is a session '{session_id}' already")
 
     def _check_room(self, owner: str) -> None:
         most = self._runtime.limits.max_sessions

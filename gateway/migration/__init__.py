@@ -1,5 +1,6 @@
-"""Moves conversations between servers: imports what another server has, and compares both sides."""
+"""Moves conversations between servers: imports them, at once or when they are asked for, exports and compares them."""
 
+from .adoption import Adopter, AdoptingSessions, AdoptionSource
 from .comparison import Comparison, compare_sessions, spoken_turns
 from .exporter import EXPORT_TEXTS, ExportChoice, ExportLine, ExportOutcome, export_sessions_to, history_of
 from .file_store import FileSessionStore, open_file_store
@@ -20,6 +21,9 @@ __all__ = [
     "EXPORT_TEXTS",
     "OUTCOME_TEXTS",
     "PROBLEMS",
+    "Adopter",
+    "AdoptingSessions",
+    "AdoptionSource",
     "Comparison",
     "Destination",
     "ExportChoice",

@@ -37,6 +37,8 @@ class PastSession(Struct, frozen=True, kw_only=True):
     history: Sequence[m.SeedMessage] = ()
     turns: Sequence[PastTurn] = ()
     unseen: Sequence[str] = ()
+    is_running: bool = False
+    """Whether a turn runs or waits in it, as far as the protocol says so."""
 
 
 class PastSessions(Protocol):

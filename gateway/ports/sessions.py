@@ -90,8 +90,13 @@ class SessionService(Protocol):
         self, owner: str, agent: str, *, settings: m.Settings = ..., history: Sequence[m.SeedMessage] = ...,
         title: str | None = ..., metadata: JsonObject | None = ...,
     ) -> m.SessionView: ...
-    async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
-        """Create a session from the records of another session; `Invalid` if the records are wrong."""
+    async def import_session(
+        self, owner: str, records: Sequence[m.Record], *, session_id: str | None = ...,
+    ) -> m.SessionView:
+        """Create a session from the records of another session; `Invalid` if the records are wrong.
+
+        It is stored whole or not at all. `Conflict` if there is a session of the id that was asked for.
+        """
     async def get(self, owner: str, session_id: str) -> m.SessionView: ...
     async def find_by_id(self, owner: str, word: str) -> m.SessionView:
         """The session that a turn or an ask of this id belongs to."""

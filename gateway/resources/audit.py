@@ -86,8 +86,10 @@ class AuditedSessions:
         self._trail.write("session.created", view.session_id)
         return view
 
-    async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
-        view = await self._sessions.import_session(owner, records)
+    async def import_session(
+        self, owner: str, records: Sequence[m.Record], *, session_id: str | None = None,
+    ) -> m.SessionView:
+        view = await self._sessions.import_session(owner, records, session_id=session_id)
         self._trail.write("session.imported", view.session_id)
         return view
 

@@ -65,7 +65,9 @@ class PastSessions:
             history.take(turn)
         history.end_chat()
         return PastSession(
-            session=replace(session, session_id=session_id), turns=history.turns.end(), unseen=history.unseen)
+            session=replace(session, session_id=session_id), turns=history.turns.end(), unseen=history.unseen,
+            is_running=history.is_open,
+        )
 
     async def close(self) -> None:
         await self._api.close()
@@ -77,6 +79,8 @@ class ListedTurnReader:
     def __init__(self, mint: Mint, recorded: RecordedCommands, table: DialectTable) -> None:
         self.turns = PastTurns()
         self.unseen: list[str] = []
+        self.is_open = False
+        """Whether the last chat has not ended."""
         self._mint, self._recorded, self._table = mint, recorded, table
         self._message_id: str | None = None
         self._decoder = Decoder(self._named)
@@ -116,7 +120,8 @@ class ListedTurnReader:
     def end_chat(self) -> None:
         """The chat is over, as the last turn of its agent says."""
         items = self._decoder.end_chat() if self._last is not None else []
-        self._note(OPEN_TURN, self._last is not None and not any(isinstance(item, RemoteTurnEnd) for item in items))
+        self.is_open = self._last is not None and not any(isinstance(item, RemoteTurnEnd) for item in items)
+        self._note(OPEN_TURN, self.is_open)
         ended = self._ending()
         self.turns.add(PastItem(ended if isinstance(item, RemoteTurnEnd) else item, self._at) for item in items)
         self.turns.begin()

@@ -62,7 +62,7 @@ class PastSessions:
             if page is None or not events:
                 break
         return PastSession(
-            session=_session(session), turns=history.turns.end(), unseen=history.unseen,
+            session=_session(session), turns=history.turns.end(), unseen=history.unseen, is_running=history.is_open,
             metadata=CAS.read(SessionBody.row, session, "a session")["metadata"] or {},
         )
 
@@ -78,11 +78,11 @@ class EventReader:
         self._decoder, self._recorded, self._table = decoder, recorded, table
         self._asked = m.SessionView(session_id="")
         """The open asks, as commands refer to them."""
-        self._is_open = self._has_scopes = False
+        self.is_open = self._has_scopes = False
 
     @property
     def unseen(self) -> Sequence[str]:
-        return (EVENT_IDS, *([SUBAGENTS] if self._has_scopes else []), *([OPEN_TURN] if self._is_open else []))
+        return (EVENT_IDS, *([SUBAGENTS] if self._has_scopes else []), *([OPEN_TURN] if self.is_open else []))
 
     def take(self, event: JsonObject) -> None:
         frame = ParsedFrame("", event)
@@ -92,7 +92,7 @@ class EventReader:
         if commands and any(self._asked.asks):
             self._decoder.answered()
         for command in commands:
-            self._is_open = True
+            self.is_open = True
             self._asked.asks.pop(getattr(command, "request_id", ""), None)
         items = self._decoder.feed(frame)
         for item in items:
@@ -102,7 +102,7 @@ class EventReader:
                     call_id=item.ref,
                 )
             elif isinstance(item, RemoteTurnEnd):
-                self._is_open = False
+                self.is_open = False
                 self._asked.asks.clear()
             self._has_scopes = self._has_scopes or isinstance(item, ScopedEvent)
         self.turns.add(PastItem(item, place["at"]) for item in (*commands, *items))

@@ -28,6 +28,8 @@ from .requests import CLIENT_USER
 UNKNOWN = 404
 SUBAGENTS = "words of sub-agents, plans and questions as such: ZenFlux keeps messages, calls and results"
 OPEN_CALLS = "calls that were left open: they get a result here, that their turn has ended"
+RUNNING = "processing"
+"""The status of a message that is still being written."""
 NO_PLACE = "blocks of types that ZenFlux does not document"
 
 
@@ -67,7 +69,7 @@ class PastSessions:
         history.note_open_calls()
         return PastSession(
             session=_session(fields | {"session_id": session_id}), metadata=members(fields["metadata"]),
-            turns=history.turns.end(), unseen=history.unseen,
+            turns=history.turns.end(), unseen=history.unseen, is_running=history.is_running,
         )
 
     async def close(self) -> None:
@@ -91,6 +93,8 @@ class StoredMessageReader:
     def __init__(self, mint: Mint) -> None:
         self.turns = PastTurns()
         self._mint = mint
+        self.is_running = False
+        """Whether the last message is still being written."""
         self._unseen = dict.fromkeys([SUBAGENTS])
 
     @property
@@ -99,6 +103,7 @@ class StoredMessageReader:
 
     def take(self, row: Bindings) -> None:
         at, message_id, content = _seconds(row["at"]), str(row["id"]), row["content"]
+        self.is_running = row["status"] == RUNNING
         if row["role"] == m.Role.USER:
             self.note_open_calls()
             self.turns.begin()

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Mapping
 from functools import cache
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
@@ -39,6 +39,15 @@ class RemoteSettings(UpstreamSettings):
     dialect: str
     agent: str | None = None
     strict_end: bool = False
+    adopt: bool = False
+    adopt_for: str = ""
+
+    @field_validator("adopt")
+    @classmethod
+    def _lists_sessions(cls, adopt: bool, info: ValidationInfo) -> bool:
+        if adopt and "dialect" in info.data and find_dialect(info.data["dialect"]).past_sessions is None:
+            raise ValueError(f"sessions of {info.data['dialect']} servers cannot be read: the dialect does not say how")
+        return adopt
 
     @field_validator("dialect")
     @classmethod

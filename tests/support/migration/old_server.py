@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gateway.model as m
+from gateway.ports import SessionService
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving
 
@@ -41,8 +42,10 @@ async def converse(served: Served, *said: str, title: str | None = None, owner: 
     return session_id
 
 
-async def say(served: Served, session_id: str, text: str, owner: str = "") -> None:
-    sessions = served.gateway.sessions
+async def say(
+    served: Served, session_id: str, text: str, owner: str = "", sessions: SessionService | None = None,
+) -> None:
+    sessions = sessions or served.gateway.sessions
     await sessions.submit(owner, session_id, [m.SendMessage(content=text)])
     while (view := await sessions.get(owner, session_id)).turn_id is not None:
         if view.asks:

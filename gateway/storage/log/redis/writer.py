@@ -1,6 +1,7 @@
 """Writes the log in Redis: records leave in groups, and are stored if this server holds the token of their session."""
 
 import asyncio
+import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -39,7 +40,13 @@ SYNCED_EVENTS = (m.InputRequested, m.TurnEnded)
 """Events that clients see only after they are on the disk, where the settings ask for that."""
 DEFAULT_MAX_SESSIONS, OWNERS_PER_COUNT = 1_000_000, 200
 """How many sessions there may be by default, and how many owners are counted in one request."""
+TOKEN_BYTES = 3
 TAKEN_OVER = "another server has taken the session over; ask again"
+
+
+def new_token() -> str:
+    """The token of a new session: a random number, so that of two servers that import it, one is its writer."""
+    return str(1 + int(secrets.token_hex(TOKEN_BYTES), 16))
 
 
 class RedisLog:
@@ -169,7 +176,7 @@ class RedisLog:
         if session_id not in self._tokens:
             if record.seq != 1:
                 raise LeaseLost(TAKEN_OVER)
-            self.hold(session_id, "1", 0)
+            self.hold(session_id, new_token(), 0)
         self._pending[session_id] = [record]
         self._stirred.set()
 

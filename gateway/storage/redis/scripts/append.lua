@@ -23,10 +23,10 @@ local function turn(id, key, now)
   end
 end
 
-local function enrol(id, key, owner)
+local function enrol(id, key, owner, token)
   local ordinal = redis.call('INCR', P .. 'ordinal')
   redis.call('INCR', P .. 'timed') -- an older Dragoman counts ordinals only, and adds no times
-  redis.call('HSET', key, 'owner', owner, 'ordinal', ordinal, 'token', '1', 'holder', me, 'head', '0', 'in_turn', '0')
+  redis.call('HSET', key, 'owner', owner, 'ordinal', ordinal, 'token', token, 'holder', me, 'head', '0', 'in_turn', '0')
   redis.call('ZADD', P .. 'sessions', ordinal, id)
   redis.call('ZADD', P .. 'owner:' .. owner, ordinal, id)
 end
@@ -66,8 +66,8 @@ while ARGV[at] do
   if not found[1] and before == '0' then
     none = room(ARGV[at + 5])
     if not none then
-      enrol(id, key, ARGV[at + 5])
-      found = {'1', '0', ARGV[at + 5], '0'}
+      enrol(id, key, ARGV[at + 5], token)
+      found = {token, '0', ARGV[at + 5], '0'}
     end
   end
   if none then

@@ -58,6 +58,8 @@ class OldServer:
     url: str = ""
     reads: Counter[str] = field(default_factory=Counter)
     """How often the messages of each conversation were read."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """How often each conversation was asked for."""
     after_read: dict[str, Any] = field(default_factory=dict)
     """What happens there after the messages of a conversation were read once."""
 
@@ -82,6 +84,7 @@ class OldServer:
 
     def _find(self, request: web.Request) -> OldConversation:
         wanted = request.match_info["id"]
+        self.asked[wanted] += request.path.endswith(wanted)
         if wanted in self.broken:
             raise web.HTTPInternalServerError(text="the disk is full of bees")
         found = next((one for one in self.listed if one.id == wanted), None)
