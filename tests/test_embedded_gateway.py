@@ -242,6 +242,16 @@ def test_the_command_works_in_a_folder_whose_modules_have_the_names_of_ours(tmp_
     assert "agent bot: python" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["adapters", "mappings"])
+def test_the_import_names_the_module_of_the_program_that_has_the_name_of_ours(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.py").write_text("")
+    (tmp_path / "program.py").write_text("from gateway import Dragoman\n")
+    root = str(Path(__file__).parents[1])
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": root},
+                          capture_output=True, text=True, timeout=300)
+    assert f"ImportError: {tmp_path / name}.py has the name of a package of Dragoman" in done.stderr
+
+
 def test_the_script_of_the_page_serves_its_function(tmp_path: Path) -> None:
     page = Path(__file__).parents[1] / "docs" / "embedding.md"
     script = page.read_text().split("```python\n")[1].split("```")[0]
