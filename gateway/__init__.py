@@ -31,5 +31,5 @@ def _refuse_hidden_packages() -> None:
         found = find_spec(name)
         if found is not None and found.origin is not None and Path(found.origin).parents[1] != ours:
             raise ImportError(
-                f"{found.origin} has the name of a package of Dragoman, which cannot be imported beside it; put it into "
-                "a package of your own, or run the gateway as a process (`dragoman serve`)")
+                f"{found.origin} has the name of a package of Dragoman, which cannot be imported beside it; "
+                "put it into a package of your own, or run the gateway as a process (`dragoman serve`)")
