@@ -1,1 +1,1 @@
-"""The examiners: they put a server of one dialect through the requirements of that dialect, from outside."""
+"""The examiners: they test a server, or a client, of one dialect from outside, requirement by requirement."""

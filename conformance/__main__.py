@@ -13,7 +13,7 @@ COMMANDS: dict[str, Callable[..., None]] = {"record": record, "client": conform_
 
 
 def main() -> None:
-    """Examine a server; or do what the first word says, if it is one of ours."""
+    """Examine a server, or run the subcommand that the first argument names."""
     word = sys.argv[1] if sys.argv[1:2] and sys.argv[1] in COMMANDS else ""
     command = COMMANDS[word] if word else conform
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

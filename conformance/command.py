@@ -125,7 +125,7 @@ def _conclusion(
     dialect: str, suite: "Suite", frozen: str, baseline: Path | None, reports: "Sequence[str]",
     transcripts: Path | None,
 ) -> "Conclusion":
-    """What the end of the examination needs: the known failures, and where the reports go."""
+    """What finishes the examination: the baseline, and the files for reports."""
     from conformance.kit.baseline import read_baseline
     from conformance.kit.reports import parse_destination
 
@@ -134,7 +134,7 @@ def _conclusion(
 
 
 def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target") -> "Report":
-    """What a live server answers."""
+    """Examine a live server."""
     import asyncio
 
     from conformance.kit.server_probe import NoServer
@@ -148,7 +148,7 @@ def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requireme
 async def _examination(
     suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target"
 ) -> "Report":
-    """Put the suite to the server, once it is found; progress is told on the console."""
+    """Find the server and examine it; show progress on the console."""
     from rich.console import Console
 
     from conformance.kit.missing_features import missing
@@ -164,7 +164,7 @@ async def _examination(
 
 
 async def _located(suite: "Suite", target: "Target") -> "Target":
-    """The target as its server is mounted; NoServer if there is no server of the dialect."""
+    """The address at which the dialect's paths begin; NoServer if no server of the dialect answers."""
     from conformance.kit.runner import obstacle
     from conformance.kit.server_probe import NoServer, locate, plain, public
 
@@ -180,7 +180,7 @@ async def _located(suite: "Suite", target: "Target") -> "Target":
 def _watched(
     suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target", conclusion: "Conclusion"
 ) -> typer.Exit:
-    """Examine the server each time it is back, until Ctrl-C; the last verdict gives the exit code."""
+    """Examine the server after each restart, until Ctrl-C; the last verdict gives the exit code."""
     import asyncio
     from functools import partial
 
@@ -210,7 +210,7 @@ def _watched(
 
 
 def _compared(old: Path, new: Path, dialect: str | None, *, is_alone: bool) -> typer.Exit:
-    """Tell what lies between two JSON reports."""
+    """Print the differences of two JSON reports."""
     from rich.console import Console
 
     from conformance.kit.documents import DocumentError
@@ -230,7 +230,7 @@ def _compared(old: Path, new: Path, dialect: str | None, *, is_alone: bool) -> t
 def _judged(
     suite: "Suite", wanted: "Sequence[Requirement]", path: Path, url: str | None, key: str | None
 ) -> "Report":
-    """What a recording tells; of an address beside it only the path counts, as that of the mount."""
+    """Judge a recording; of an address beside it only the path counts, which is that of the mount."""
     from rich.console import Console
     from yarl import URL
 
@@ -252,7 +252,7 @@ def _judged(
 
 @dataclass(frozen=True)
 class Conclusion:
-    """How a report is told: judged by this set, held against this baseline, written to these places."""
+    """How a report is finished: judged by this set, compared with this baseline, written to these files."""
 
     version: str
     known: "Baseline | None"
@@ -260,11 +260,11 @@ class Conclusion:
     transcripts: Path | None
 
     def leave(self, found: "Report", hint: str | None = None) -> typer.Exit:
-        """Tell the report, and a hint; the exit code is that of the report."""
+        """Print and write the report, and a hint; return the exit code of the report."""
         return typer.Exit(self.tell(found, hint).exit_code)
 
     def tell(self, found: "Report", hint: str | None = None, *, since: "Report | None" = None) -> "Report":
-        """Tell the report everywhere; of one that follows another, only what changed is told on the console."""
+        """Print and write the report; if it follows an earlier one, the console shows only the changes."""
         from rich.console import Console
 
         from conformance.kit.reports import console as on_console

@@ -1,4 +1,4 @@
-"""What an address, a key or a profile that cannot be right looks like in a report, and what to do about it."""
+"""Advice for reports that look as if the address, the key or the profile were wrong."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ STRANGER = ("no --profile was given, so the agent was taken to obey the demo age
 
 
 def advice(report: Report, *, has_key: bool, has_profile: bool = True) -> str | None:
-    """One line for somebody who asked wrongly or was not let in; None where the server is what it is."""
+    """One line of advice if the address or the key seems to be wrong; None if nothing suggests that."""
     if report.verdict is Verdict.CONFORMS:
         return None
     answers = Counter(status for result in report.results for status in ANSWER.findall(result.transcript))

@@ -18,7 +18,7 @@ from conformance.kit.verdict import Outcome
 
 @dataclass(frozen=True)
 class Ending:
-    """What came of a case: of those of its requirements that have a departure, and of the rest."""
+    """The outcome of a case: of its requirements that have a departure, and of the others."""
 
     outcome: Outcome
     expected: str | None = None
@@ -52,7 +52,7 @@ def _with(ending: Ending, departures: tuple[Departure, ...]) -> Ending:
 
 
 def _rest(error: BaseException | None, departures: Sequence[Departure], limit: float) -> Ending:
-    """What came of the requirements that no departure names."""
+    """The outcome of the requirements that no departure names."""
     first = departures[0].owner if departures else None
     match error:
         case None:

@@ -1,4 +1,4 @@
-"""Baselines: the failures a server is known to have, each with a reason and a day on which the excuse ends."""
+"""Baselines: the known failures of a server, each with a reason and the last day on which the entry is valid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,13 +61,13 @@ class _Document(BaseModel):
 
 @dataclass(frozen=True)
 class Baseline:
-    """The known failures of a server, and the places they are written in."""
+    """The known failures of a server, and the lines of the file that list them."""
 
     entries: tuple[Entry, ...]
     places: tuple[str, ...]
 
     def held_against(self, report: Report, today: date | None = None) -> Report:
-        """The report with its standing: what was known, what passes after all, what has expired."""
+        """The report, compared with the baseline: known failures, entries that pass, entries that have expired."""
         day = today or datetime.now(UTC).date()
         known = {item.requirement.id: self._reason(item) for item in report.findings if self._knows(item)}
         for item in report.blocked:
@@ -76,7 +76,7 @@ class Baseline:
         return report.compared(Standing(known, tuple(self._complaints(report, day))))
 
     def _knows(self, finding: Finding) -> bool:
-        """Whether all that keeps the requirement from passing is written here."""
+        """Whether the baseline lists everything that keeps the requirement from passing."""
         if finding.outcome not in OUTCOMES.values():
             return False
         return self._entry(finding) is not None or all(self._excuses(result) for result in finding.grave)

@@ -12,13 +12,13 @@ EXAMPLE = "turns=200,seconds=600"
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent; None is as much as it takes."""
+    """The limits of an examination; None means no limit."""
 
     turns: int | None = None
     seconds: float | None = None
 
     def spent(self, turns: int, seconds: float) -> str | None:
-        """Why no further case is begun, if none is."""
+        """Why no further case begins; None while cases may begin."""
         if self.turns is not None and turns >= self.turns:
             return f"{LEFT_OUT} ({turns} of {self.turns} turns spent)"
         if self.seconds is not None and seconds >= self.seconds:
@@ -27,7 +27,7 @@ class Budget:
 
 
 def parse_budget(text: str) -> Budget:
-    """`turns=200,seconds=600`, or one of them; ValueError says what would be right."""
+    """Parse `turns=200,seconds=600`, or one of both; ValueError says what is expected."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, amount = (word.strip() for word in part.partition("="))

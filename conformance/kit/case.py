@@ -1,4 +1,4 @@
-"""Cases: examinations written as code, each bound to the requirements it decides."""
+"""Cases: examinations written as code, each with the requirements that it decides."""
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable
@@ -13,7 +13,7 @@ Check = Callable[[Any], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Case:
-    """One question put to a server; it passes unless it raises."""
+    """One examination of a server; it passes unless its function raises."""
 
     name: str
     requirements: tuple[str, ...]
@@ -61,7 +61,7 @@ def _cases(item: object) -> tuple[Case, ...]:
 
 
 def disagreements(catalogue: Catalogue, cases: Iterable[Case]) -> list[str]:
-    """Where catalogue and cases do not match, both ways; empty when all is well."""
+    """Where catalogue and cases do not match, in both directions; empty if they match."""
     cases = list(cases)
     bound = {name for case in cases for name in case.requirements}
     names = [case.name for case in cases]

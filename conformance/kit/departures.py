@@ -1,4 +1,4 @@
-"""Departures: what a server does otherwise than a requirement says, noted while a case goes on to judge another one."""
+"""Departures: what a server does against a requirement, noted while a case goes on to judge another requirement."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from conformance.kit.transcript import Transcript
 
 @dataclass(frozen=True)
 class Departure:
-    """A sentence that the server did not keep: whose it is, what was expected, and what was seen."""
+    """A requirement that the server broke: its id, what was expected, and what was seen."""
 
     owner: str
     """The id of the requirement whose sentence it is."""
@@ -31,14 +31,14 @@ class Reading:
 
 @dataclass
 class Departures:
-    """The departures of one case, in the order they were seen; of each requirement the first is kept."""
+    """The departures of one case, in order; only the first of each requirement is kept."""
 
     transcript: Transcript = field(default_factory=Transcript)
     noted: list[Departure] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
 
     def note(self, owner: str, expected: str, seen: object, *, is_misleading: bool = False) -> None:
-        """Record a departure from a requirement, and go on; a failure after a misleading one is because of it."""
+        """Record a departure from a requirement, and go on; a failure after a misleading one is attributed to it."""
         if any(item.owner == owner for item in self.noted):
             return
         found = Departure(owner, expected, show(seen) or "nothing", is_misleading)
@@ -50,18 +50,18 @@ class Departures:
         self.adopt_readings([Reading(owner, words)])
 
     def adopt_readings(self, readings: Iterable[Reading]) -> None:
-        """Keep readings that were seen in an exchange that this case judges, too."""
+        """Add the readings that were seen in an exchange which this case also judges."""
         self.readings += [item for item in dict.fromkeys(readings) if item not in self.readings]
 
     def adopt(self, noted: Iterable[Departure]) -> None:
-        """Count what was noted in an exchange that this case judges, too."""
+        """Add the departures that were noted in an exchange which this case also judges."""
         for item in noted:
             if not any(own.owner == item.owner for own in self.noted):
                 self.noted.append(item)
 
     @contextmanager
     def noting(self, owner: str) -> Iterator[None]:
-        """Record what fails in here as a departure from this requirement, and go on; silence stays a failure."""
+        """Record a failure in this context as a departure from this requirement, and go on; silence stays a failure."""
         try:
             with owned(owner):
                 yield
@@ -72,5 +72,5 @@ class Departures:
 
     @property
     def first(self) -> str | None:
-        """The requirement departed from first."""
+        """The requirement of the first departure."""
         return self.noted[0].owner if self.noted else None

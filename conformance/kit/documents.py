@@ -20,7 +20,7 @@ FEW = 40
 
 
 class DocumentError(Exception):
-    """A file of the examiners or of their user does not say what it must."""
+    """A YAML document of the suite or of its user is not valid."""
 
     def __init__(self, path: Path, problems: Sequence[str], lines: Sequence[int | None] = ()) -> None:
         self.path = path
@@ -31,7 +31,7 @@ class DocumentError(Exception):
 
 
 def read_document(path: Path, model: type[Model]) -> Model:
-    """The document at `path` as a `model`; DocumentError names all that is wrong with it."""
+    """The document at `path` as a `model`; DocumentError names every problem."""
     text = _text(path)
     try:
         found = _loaded(text)
@@ -47,7 +47,7 @@ def read_document(path: Path, model: type[Model]) -> Model:
 
 
 def _loaded(text: str) -> Any:
-    """By libyaml in a tenth of the time; by the other what is wrong, whose words we know, and tabs, which it minds."""
+    """Load with libyaml, which is ten times as fast; PyYAML's own loader reads texts with tabs, and names errors."""
     if yaml.__with_libyaml__ and "\t" not in text:
         with suppress(yaml.YAMLError):
             return yaml.load(text, Loader=yaml.CSafeLoader)
@@ -55,7 +55,7 @@ def _loaded(text: str) -> Any:
 
 
 def line_of(text: str, place: Place) -> int | None:
-    """The line of a sound YAML text where the member at this place is written, or the nearest thing around it."""
+    """The line of a valid YAML text where the member at this path is written, or the nearest parent of it."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     line = None
     for step in place:
@@ -68,7 +68,7 @@ def line_of(text: str, place: Place) -> int | None:
 
 
 def _member(node: yaml.Node | None, step: int | str) -> tuple[yaml.Mark, yaml.Node] | None:
-    """Where a member of a node begins, and the node it holds."""
+    """Where a member of a node begins, and the node of its value."""
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark, node.value[step]
     if isinstance(node, yaml.MappingNode):
@@ -91,7 +91,7 @@ def _problem(place: Place, message: str) -> str:
 
 
 def _words(error: ErrorDetails, model: type[BaseModel]) -> str:
-    """What is wrong; an unknown name gets the nearest that is known."""
+    """The problem in words; for an unknown name, with the most similar known name."""
     if error["type"] == "extra_forbidden":
         return f"there is no such entry; {nearest(str(error['loc'][-1]), _entries(model, error['loc'][:-1]))}"
     if error["type"] == "literal_error":
@@ -101,7 +101,7 @@ def _words(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """A hint at what was meant: the nearest name that is known, or all of them if they are few."""
+    """A hint: the most similar known name, or all known names if they are few."""
     near = get_close_matches(name, known, n=1)
     if near:
         return f"do you mean {near[0]!r}?"
@@ -109,7 +109,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def _entries(model: type[BaseModel], place: Place) -> list[str]:
-    """The entries that a part of a document may have."""
+    """The names of the entries that a part of a document may have."""
     for step in place:
         if isinstance(step, str):
             model = next(_models(model.model_fields[step].annotation))
@@ -117,7 +117,7 @@ def _entries(model: type[BaseModel], place: Place) -> list[str]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models an annotation names, such as that in `tuple[Entry, ...] | None`."""
+    """The models that an annotation names, such as `Entry` in `tuple[Entry, ...] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):

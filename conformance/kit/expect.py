@@ -1,4 +1,4 @@
-"""Expectations: what was expected and what was seen, said together when they differ."""
+"""Expectations: an error says what was expected and what was seen."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -18,7 +18,7 @@ TOO_QUICK = "the turn was over before it could be caught running; a slower promp
 
 
 class Failed(Exception):
-    """The server did not do what a requirement asks: the owner's, or, without an owner, those of the case."""
+    """The server broke a requirement: the owner, or, without an owner, the requirements of the case."""
 
     def __init__(self, expected: str, seen: str, owner: str | None = None) -> None:
         self.expected = expected
@@ -27,7 +27,7 @@ class Failed(Exception):
         super().__init__(f"expected {expected}; seen: {seen}")
 
     def again(self) -> "Failed":
-        """The same failure for another case, which may find another owner for it."""
+        """A copy of the failure for another case, which may name another owner."""
         return type(self)(self.expected, self.seen, self.owner)
 
 
@@ -53,14 +53,14 @@ def fail(expected: str, seen: Any, owner: str | None = None) -> NoReturn:
 
 
 def that(holds: bool, expected: str, seen: Any, owner: str | None = None) -> None:
-    """The general expectation: `holds`, or fail with both sides."""
+    """Fail with both sides unless `holds`."""
     if not holds:
         fail(expected, seen, owner)
 
 
 @contextmanager
 def owned(owner: str) -> Iterator[None]:
-    """Whatever fails in here, and has no owner yet, breaks the sentence of this requirement."""
+    """A failure in this context that has no owner yet gets this requirement as its owner."""
     token = OWNER.set(owner)
     try:
         yield
@@ -97,7 +97,7 @@ def member(what: str, allowed: Collection[str], seen: Any) -> None:
 
 
 def subset(what: str, expected: Collection[str], seen: Collection[str]) -> None:
-    """All that is expected is there; more may be."""
+    """Expect all of these members; others may be there, too."""
     that(isinstance(seen, Collection) and not isinstance(seen, str), f"{what}, a list or an object", seen)
     known = list(seen)
     missing = sorted({show(item) for item in expected if item not in known})
@@ -129,7 +129,7 @@ def parsed(text: str | bytes, what: str) -> Any:
 
 @asynccontextmanager
 async def while_it_runs(is_over: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
-    """What holds only while a turn runs is no failure once it is over: a slow answer may come too late for it."""
+    """A failure in this context does not count if the turn is over by now: a slow answer may have come too late."""
     try:
         yield
     except Unanswered:
@@ -142,7 +142,7 @@ async def while_it_runs(is_over: Callable[[], Awaitable[bool]]) -> AsyncIterator
 
 @contextmanager
 def preparing(what: str) -> Iterator[None]:
-    """Failing to set the scene is not failing the requirement: the case cannot be put.
+    """A failure in this context means that the case cannot be tested, not that its requirement failed.
 
     Silence stays a failure, and so does what has an owner: the case is not testable because of it.
     """

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a document, in words of the document. The examiners share no code with the gateway."""
+"""Errors of pydantic in the words of the document. The examiners share no code with the gateway."""
 
 import re
 from typing import Any

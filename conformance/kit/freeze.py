@@ -1,4 +1,4 @@
-"""Frozen sets: which requirements a version of the suite consists of, so that results can be compared over the years.
+"""Frozen sets: the requirements of each version of the suite, so that reports can be compared over the years.
 
 `python -m conformance.kit.freeze 2026-11` writes the set of that name from the catalogues as they are.
 """
@@ -25,7 +25,7 @@ HEADING = """\
 
 
 class Frozen(BaseModel):
-    """One requirement as it was when the set was made."""
+    """One requirement at the time when the set was frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,13 +42,13 @@ class FrozenSet(BaseModel):
     dialects: Mapping[str, Mapping[str, Frozen]]
 
     def requirements(self, catalogue: Catalogue) -> Sequence[Requirement]:
-        """The requirements of this set, at the level they have in it, without those that mean something else now."""
+        """The requirements of this set with their levels in it, without those whose sentence was replaced since."""
         listed = self.dialects.get(catalogue.dialect, {})
         kept = (item for item in catalogue.requirements if item.id in listed and not _is_replaced(item, listed))
         return [_as_it_was(item, listed[item.id]) for item in kept]
 
     def changes(self, catalogue: Catalogue) -> list[str]:
-        """What of this set is not as it was; additions and MAYs with a newer sentence do not matter."""
+        """The differences between this set and the catalogue; additions and MAYs with a newer sentence do not count."""
         listed, now = self.dialects.get(catalogue.dialect, {}), frozen(catalogue)
         gone = [f"{name} is no longer there" for name in listed if name not in now]
         kept = [item.id for item in catalogue.requirements if item.id in listed and not _is_replaced(item, listed)]
@@ -64,18 +64,18 @@ def _is_replaced(item: Requirement, listed: Mapping[str, Frozen]) -> bool:
 
 
 def _as_it_was(item: Requirement, was: Frozen) -> Requirement:
-    """The requirement at the level, and with the sentence, that it has in a set."""
+    """The requirement with the level and the sentence that it has in a set."""
     is_former = item.formerly is not None and was.sentence == _digest(item.formerly)
     return item.model_copy(update={"level": was.level} | ({"sentence": item.formerly} if is_former else {}))
 
 
 def frozen(catalogue: Catalogue) -> dict[str, Frozen]:
-    """The requirements of a catalogue, as a set keeps them."""
+    """The requirements of a catalogue in the form of a set."""
     return {item.id: Frozen(level=item.level, sentence=_digest(item.sentence)) for item in catalogue.requirements}
 
 
 def versions() -> tuple[str, ...]:
-    """The versions there are, oldest first."""
+    """All versions, oldest first."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
@@ -86,7 +86,7 @@ def read_set(version: str) -> FrozenSet:
 
 
 def chosen_set(version: str | None, catalogue: Catalogue) -> FrozenSet:
-    """The set of a version, or the newest if the catalogue still is that set; ValueError says what cannot be."""
+    """The set of a version, or the newest if it equals the catalogue; ValueError says what is wrong."""
     if version is None:
         newest, now = read_set(versions()[-1]), frozen(catalogue)
         same = newest.dialects.get(catalogue.dialect) == now
@@ -100,7 +100,7 @@ def chosen_set(version: str | None, catalogue: Catalogue) -> FrozenSet:
 
 
 def write_set(version: str, folder: Path = FOLDER) -> Path:
-    """Freeze the catalogues as they are."""
+    """Write the current catalogues as a frozen set."""
     made = FrozenSet(version=version, dialects={name: frozen(load_suite(name).catalogue) for name in dialects()})
     path = folder / f"{made.version}.yaml"
     body = yaml.safe_dump(made.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=120)

@@ -1,4 +1,4 @@
-"""The HTTP client of the examiners: sends what it is told, well-formed or not, and keeps a transcript."""
+"""The HTTP client of the examiners: sends any request, well-formed or not, and keeps a transcript."""
 
 import asyncio
 import io
@@ -27,7 +27,7 @@ Query = Mapping[str, str] | Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole answer."""
+    """A complete answer."""
 
     asked: str
     status: int
@@ -51,7 +51,7 @@ class Reply:
         return expect.parsed(self.body, f"the body of the answer to {self.asked}")
 
     def has(self, *names: str) -> bool:
-        """Whether it is a success whose JSON body is an object with these members."""
+        """Whether the answer is a success whose JSON body is an object with these members."""
         if not 200 <= self.status < 300:
             return False
         try:
@@ -119,14 +119,14 @@ class Stream:
             raise Failed(f"{what} on {self.asked} within {within:g} s", "none came") from None
 
     async def whole(self) -> Reply:
-        """What is left of the answer, as one body: for answers that turn out not to be streams."""
+        """The rest of the answer as one body, for answers that turn out not to be streams."""
         pieces: list[bytes] = []
         while piece := await self._piece():
             pieces.append(piece)
         return Reply(self.asked, self.status, self.headers, b"".join(pieces))
 
     def close(self) -> None:
-        """Keep what came of an answer that nobody reads on."""
+        """Keep in the transcript what arrived of an answer that is not read further."""
         self._incoming.close()
 
     async def _piece(self, within: float | None = None) -> bytes:
@@ -167,34 +167,34 @@ class HttpClient:
     timeout: float = 10.0
     headers: dict[str, str] = field(default_factory=dict)
     heed: Callable[[str, str, Reply], None] = lambda method, path, reply: None
-    """Told of every whole answer: whoever has to clear away wants to know what was made."""
+    """Called with every complete answer: the cleanup learns here what was created."""
     is_disposable: bool = False
-    """Whether nobody minds what is left on the server."""
+    """Whether things may be left behind on the server."""
     moved: tuple[str, str] | None = None
-    """A path of the protocol, and where the server has it instead."""
+    """By path of the protocol: the path at which this server has it."""
     waits: WaitLimits = field(default_factory=WaitLimits)
-    """What was waited for in vain before, also in other cases."""
+    """The waits that were in vain, of all cases."""
     shared: Observations | None = None
 
     @property
     def observations(self) -> Observations:
-        """What was brought about once, for several cases; only an examination has it."""
+        """Stimuli that are carried out once for several cases; only an examination has them."""
         assert self.shared is not None, "this client belongs to no examination"
         return self.shared
 
     @cached_property
     def departures(self) -> Departures:
-        """What was seen of requirements other than those the case is about."""
+        """Departures from requirements, those of other cases included."""
         return self.shared.departures if self.shared is not None else Departures(self.transcript)
 
     def placed(self, path: str) -> str:
-        """Where this server has a path of the protocol."""
+        """The path at which this server has a path of the protocol."""
         if self.moved is None or not f"{path}/".startswith(f"{self.moved[0]}/"):
             return path
         return self.moved[1] + path[len(self.moved[0]) :]
 
     async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Reply:
-        """The whole answer to one request; see `stream` for what may be asked."""
+        """The complete answer to one request; `stream` describes the arguments."""
         async with self.stream(method, path, json, **more) as stream:
             reply = await stream.whole()
         self.heed(method, path, reply)
@@ -272,7 +272,7 @@ def _said(error: BaseException) -> str:
 
 
 def _sendable(payload: bytes | None) -> bytes | io.BytesIO | None:
-    """Large bodies are sent piece by piece, so that everybody else is heard meanwhile."""
+    """A large body is sent piece by piece, so that other cases go on meanwhile."""
     return io.BytesIO(payload) if payload is not None and len(payload) > LARGE else payload
 
 

@@ -1,6 +1,6 @@
-"""Observations: what several cases judge is brought about once in a run of the examination, and shown to each of them.
+"""Observations: a stimulus that several cases judge is carried out once per examination, and shown to each of them.
 
-A stimulus has an examination of its own, which stays open to the end of the run: what it made is cleared away then.
+A stimulus has an examination of its own, which stays open until the end of the run; then its resources are deleted.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ Opened = Callable[[Transcript, Departures], AbstractAsyncContextManager[Any]]
 
 @dataclass
 class Observed:
-    """One stimulus, and what came of it."""
+    """One stimulus and its result."""
 
     transcript: Transcript
     departures: Departures
     asker: Transcript
-    """The transcript of the case that asked first."""
+    """The transcript of the first case that asked."""
     answer: "asyncio.Future[Any]"
     work: "asyncio.Task[None] | None" = None
     is_foundation: bool = False
-    """Whether another stimulus stands on what came of this one, which is then cleared away later."""
+    """Whether another stimulus uses this result, which is then deleted later."""
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     def hand_over(self, done: "asyncio.Task[Any]") -> None:
-        """What came of the work is the answer, unless there is one already."""
+        """Make the result of the work the answer, unless there is one already."""
         if self.answer.done():
             return
         if done.cancelled():
@@ -55,7 +55,7 @@ class ObservationRun:
         self.found: dict[Hashable, Observed] = {}
 
     def observe(self, key: Hashable, make: Callable[[Any], Awaitable[Any]], asker: Transcript) -> Observed:
-        """The stimulus of this key; whoever asks first begins it."""
+        """The stimulus of this key; the first case that asks starts it."""
         if key not in self.found:
             transcript = self._make_transcript()
             answer = asyncio.get_running_loop().create_future()
@@ -67,7 +67,7 @@ class ObservationRun:
         return found
 
     async def _carried_out(self, seen: Observed, make: Callable[[Any], Awaitable[Any]]) -> None:
-        """The work in a task of its own, inside an examination that stays open if the work ends well."""
+        """Carry out the work in a task of its own, in an examination that stays open if the work succeeds."""
         async with self._opened(seen.transcript, seen.departures) as examination:
             work = asyncio.create_task(self._bounded(seen, make, examination))
             try:
@@ -85,7 +85,7 @@ class ObservationRun:
                 return await make(examination)
 
     async def close(self, within: float) -> None:
-        """Clear away after all stimuli, those that others stand on last."""
+        """Delete what the stimuli created, and last what other stimuli use."""
         for is_foundation in (False, True):
             await self._cleared([seen for seen in self.found.values() if seen.is_foundation is is_foundation], within)
 
@@ -106,7 +106,7 @@ class ObservationRun:
 
 @dataclass
 class Observations:
-    """What one case observes; its transcript and its departures show what came of each stimulus."""
+    """What one case observes; its transcript and its departures include those of each stimulus."""
 
     run: ObservationRun
     transcript: Transcript
@@ -114,7 +114,7 @@ class Observations:
     _shown: set[Hashable] = field(default_factory=set)
 
     async def once(self, key: Hashable, make: Callable[[Any], Awaitable[T]]) -> T:
-        """What `make(examination)` gives, made once for all cases that ask with this key; its failure is theirs."""
+        """The result of `make(examination)`, made once for all cases with this key; all of them share a failure."""
         seen = self.run.observe(key, make, self.transcript)
         try:
             found: T = await asyncio.shield(seen.answer)

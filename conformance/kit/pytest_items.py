@@ -1,4 +1,4 @@
-"""Requirements as pytest items: what the plugin registers once a dialect is named."""
+"""Requirements as pytest items, which the plugin registers if a dialect is named."""
 
 import asyncio
 import os
@@ -25,12 +25,12 @@ from conformance.kit.verdict import Finding, Outcome, Report
 
 
 class NotMet(Exception):
-    """A requirement failed; its text is what the terminal shows."""
+    """A requirement failed; the terminal shows the text."""
 
 
 @dataclass
 class Examiners:
-    """One examination, and what pytest is told of it."""
+    """One examination, whose results become pytest reports."""
 
     suite: Suite
     settings: BaseModel
@@ -44,7 +44,7 @@ class Examiners:
 
     @classmethod
     def from_config(cls, config: pytest.Config) -> "Examiners":
-        """What the options ask for; UsageError says what is wrong with them."""
+        """Read the options; UsageError says what is wrong with them."""
 
         def option(name: str) -> Any:
             return config.getoption(f"conform_{name}")
@@ -81,11 +81,11 @@ class Examiners:
 
     @property
     def place(self) -> Path:
-        """The file that stands for the requirements among the tests."""
+        """The file under which pytest lists the requirements."""
         return home_of(self.suite.catalogue.dialect) / "requirements.yaml"
 
     def examine(self, wanted: Sequence[Requirement]) -> Report:
-        """Put these requirements to the server."""
+        """Examine the server for these requirements."""
         if reason := asyncio.run(obstacle(plain(self.target.url), self.target.timeout)):
             pytest.exit(f"{self.target.url} cannot be reached: {reason}", pytest.ExitCode.USAGE_ERROR)
         try:
@@ -111,7 +111,7 @@ class Examiners:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Ask everything that was selected at once, before the tests, which then only tell what came of it."""
+        """Examine everything that was selected before the tests run; each test then reports its outcome."""
         wanted = [item.requirement for item in session.items if isinstance(item, RequirementItem)]
         if wanted and not session.config.option.collectonly and not hasattr(session.config, "workerinput"):
             self.report = self.examine(wanted)
@@ -173,7 +173,7 @@ class RequirementItem(pytest.Item):
         _tell(finding, report.url)
 
     def _leaves_a_gap(self, finding: Finding) -> bool:
-        """In a worker, which has no say in how the session ends, a MUST that cannot be tested fails by itself."""
+        """A worker cannot set the exit code, so there a MUST that cannot be tested fails by itself."""
         is_must = finding.requirement.level is Level.MUST
         return is_must and finding.outcome is Outcome.NOT_TESTABLE and not self.examiners.allow_incomplete
 
@@ -208,7 +208,7 @@ def _path(text: str | None) -> Path | None:
 
 
 def _tell(finding: Finding, url: str) -> None:
-    """What came of a requirement, in the words of pytest: only a MUST fails."""
+    """The outcome of a requirement as an outcome of pytest: only a MUST fails."""
     match finding.outcome:
         case Outcome.FAILED if finding.requirement.level is Level.MUST:
             raise NotMet(_words(finding, url))

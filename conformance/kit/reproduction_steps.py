@@ -30,7 +30,7 @@ class Request:
 
 
 def steps(transcript: str, url: str) -> list[str]:
-    """The commands, in order; ids the server made are read out of its answers, so that they can be run anew."""
+    """The commands in order; they read ids from the server's answers, so that they can be run again."""
     requests = _requests(transcript)
     names: dict[str, str] = {}
     told = []
@@ -42,7 +42,7 @@ def steps(transcript: str, url: str) -> list[str]:
 
 
 def _requests(transcript: str) -> list[Request]:
-    """What was asked up to the clearing away."""
+    """The requests before the cleanup."""
     found: list[Request] = []
     for mark, text in _entries(transcript):
         if mark == "*" and text.startswith(CLEARING):
@@ -57,7 +57,7 @@ def _requests(transcript: str) -> list[Request]:
 
 
 def _note_frame(found: list[Request], text: str) -> None:
-    """A frame on the socket opened last, which thereby comes after what was asked meanwhile."""
+    """Add a frame to the socket that was opened last, after the requests that were sent meanwhile."""
     if PACKET.match(text) is None and not any(item.method == "WebSocket" for item in found):
         return
     socket = next((item for item in reversed(found) if item.method == "WebSocket"), None)
@@ -82,7 +82,7 @@ def _entries(transcript: str) -> list[tuple[str, str]]:
 
 
 def _read(text: str) -> Request | None:
-    """The request an entry tells of; None if it is a frame on a socket."""
+    """The request of an entry; None if the entry is a frame on a socket."""
     first, _, rest = text.partition("\n")
     heading, parted, body = rest.partition("\n\n") if not rest.startswith("\n") else ("", "\n\n", rest[1:])
     headers = [(name, value) for name, _, value in (line.partition(": ") for line in heading.split("\n")) if name]
@@ -126,7 +126,7 @@ def _plain(piece: str) -> str:
 
 
 def _capturing(command: str, request: Request, later: str, names: dict[str, str]) -> str:
-    """The command, its answer searched for the first id that is used later."""
+    """The command, which captures the first id of its answer that is used later."""
     if request.method == "WebSocket":
         return command
     members = [(found[1], found[2]) for found in MEMBER.finditer(request.answer)]

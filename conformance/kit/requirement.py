@@ -1,4 +1,4 @@
-"""Requirements as data: what a dialect demands, how strongly, and where it is written."""
+"""Requirements as data: what a dialect demands, at which level, and in which source."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ DOCUMENTATION = re.compile(r"(protocol|product) documentation\b|companion (page|
 
 
 class Level(StrEnum):
-    """How strongly a requirement binds."""
+    """How strongly a requirement binds a server."""
 
     MUST = "must"
     SHOULD = "should"
@@ -37,7 +37,7 @@ class Origin(StrEnum):
 
 
 class Requirement(BaseModel):
-    """One sentence a server is held to."""
+    """One sentence that a server must, should or may fulfil."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,9 +51,9 @@ class Requirement(BaseModel):
     english: str | None = Field(default=None, min_length=1)
     """Our translation of those words (of `source`, where there is no `seed`), if they are Chinese."""
     not_applicable: str | None = Field(default=None, min_length=10)
-    """Why no server can be held to it, where the specification speaks to somebody else."""
+    """Why the requirement does not apply to servers: the specification speaks to somebody else."""
     formerly: str | None = Field(default=None, min_length=10)
-    """The sentence that stood here before: older sets judge by it, or do without it if it was a MAY."""
+    """The sentence of older sets: they judge by it, or leave the requirement out if it was a MAY."""
 
     @property
     def origin(self) -> Origin:
@@ -64,7 +64,7 @@ class Requirement(BaseModel):
 
     @property
     def quote(self) -> str:
-        """What a report quotes: the words of the document, or else what the sentence rests on."""
+        """The quotation in reports: the words of the document, or else the source of the sentence."""
         return self.seed or self.source
 
     @property
@@ -88,14 +88,14 @@ class Feature(BaseModel):
 
 
 class Catalogue(BaseModel):
-    """Everything one dialect demands, in the order of its specification."""
+    """All requirements of one dialect, in the order of its specification."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     dialect: str
     title: str
     features: dict[str, Feature] = {}
-    """What a server may do without, by name; a profile can say so, and the server's routes may show it."""
+    """The optional parts by name; a profile may list those that are missing, and the server's routes may show it."""
     requirements: tuple[Requirement, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

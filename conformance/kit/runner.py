@@ -1,4 +1,4 @@
-"""The runner: puts the cases to the server, a few at a time, and always comes back with a report."""
+"""The runner: runs the cases against the server, a few at a time, and always returns a report."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -81,7 +81,7 @@ class Runner:
         watcher: Watcher = lambda result: None,
         begun: Callable[[str, str], None] = lambda name, sentence: None,
     ) -> Report:
-        """Decide these requirements; `begun` is told of every case that is put, the watcher of every case that ends."""
+        """Decide these requirements; `begun` is called when a case begins, the watcher when it ends."""
         wanted = {item.id for item in requirements}
         asked = wanted - self._unoffered.keys()
         former = {item.id for item in requirements if item.id in asked and item.sentence == item.formerly}
@@ -119,7 +119,7 @@ class Runner:
         return result
 
     async def _examine(self, case: Case) -> CaseResult:
-        """The case in a task of its own, so that whatever it raises, and however long it takes, is an answer."""
+        """Run the case in a task of its own, so that every exception and every timeout becomes a result."""
         clock = asyncio.get_running_loop().time
         transcript = self._new_transcript()
         departures = Departures(transcript)
@@ -139,7 +139,7 @@ class Runner:
         return replace(result, is_unanswered=_is_unanswered(error, transcript), readings=readings)
 
     def _checked(self, error: BaseException | None, departures: Departures) -> BaseException | None:
-        """The error, or the examiner's own if it blames a requirement that there is not."""
+        """The error, or an error of the suite if it names a requirement that does not exist."""
         owners = {item.owner for item in departures.noted}
         if isinstance(error, Failed) and error.owner is not None:
             owners.add(error.owner)
@@ -157,7 +157,7 @@ class Runner:
         return (replace(results[0], left=results[0].left + left), *results[1:]) if left else results
 
     def _redactor(self) -> Redactor:
-        """Knows the key, the address and what the profile names; gives a secret the same number in every case."""
+        """A redactor of the key, the address and the profile's secrets; a secret has one number in all cases."""
         password, told = URL(self._target.url).password, getattr(self._profile, "secrets", ())
         known: Iterable[str] = [*([password] if password else []), *told]
         return Redactor(known, key=self._target.key, marks=self._marks)
@@ -184,7 +184,7 @@ class Runner:
         return self._suite.examination(self._target, self._profile, transcript, self._waits, observations)
 
     def _reserve(self, case: Case) -> str | None:
-        """Why the case is not put, if it is not."""
+        """Why the case is not run; None if it is run."""
         if case.destructive and not self._target.allow_destructive:
             return f"not asked: it {case.destructive}; --allow-destructive allows it"
         if self._patience.is_lost:
@@ -196,7 +196,7 @@ class Runner:
 
 
 async def obstacle(url: str, within: float) -> str | None:
-    """What keeps the address from being reached, if anything; what the server says is the cases' business."""
+    """Why the address cannot be reached; None if it can. The cases judge what the server answers."""
     try:
         place = proxy_for(url) or URL(url)
         async with asyncio.timeout(within):

@@ -1,4 +1,4 @@
-"""JSON Schemas of a dialect's bodies, and what a body that does not fit has wrong."""
+"""The JSON Schemas of a dialect's bodies, and the errors of bodies that do not fit."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -13,12 +13,12 @@ from conformance.kit import expect
 
 MOST_PROBLEMS = 5
 WATCHER: ContextVar[Callable[[str, Any, str | None], None] | None] = ContextVar("watcher", default=None)
-"""Who is told which schema a value is held to, and which requirement owns that, if anybody wants to know."""
+"""Called with the schema that a value is checked by and the requirement that owns the shape; None if nobody asks."""
 
 
 @dataclass(frozen=True)
 class SchemaError:
-    """One thing that keeps a value from fitting a schema, and the path of the member it concerns."""
+    """One reason why a value does not fit a schema, with the path of the member."""
 
     path: tuple[str | int, ...]
     message: str
@@ -42,7 +42,7 @@ class Schemas:
         return frozenset(self._validators)
 
     def problems(self, name: str, value: Any) -> list[str]:
-        """What keeps the value from fitting the schema of this name; empty if it fits."""
+        """Why the value does not fit the schema of this name, in words; empty if it fits."""
         validator = self._validators[name]
         try:
             if validator.is_valid(value):  # in half the time that a search for errors takes
@@ -52,7 +52,7 @@ class Schemas:
             return [f"/: cannot be held to a schema: {error}"]
 
     def errors(self, name: str, value: Any, owner: str | None = None) -> list[SchemaError]:
-        """What keeps the value from fitting the schema of this name, member by member; a watcher is told."""
+        """The errors of the value by the schema of this name, member by member; a watcher is called."""
         if (watcher := WATCHER.get()) is not None:
             watcher(name, value, owner or expect.OWNER.get())
         validator = self._validators[name]

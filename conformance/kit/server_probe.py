@@ -52,7 +52,7 @@ def plain(url: str) -> str:
 
 
 def public(url: str) -> str:
-    """The address as it may be shown: without the name and password it may hold."""
+    """The address without user name and password, as it may be shown."""
     return str(URL(url).with_user(None)) if URL(url).user or URL(url).password else url
 
 

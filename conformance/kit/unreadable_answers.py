@@ -23,12 +23,12 @@ OF_OUR_OWN = re.compile("positional argument|keyword argument|not callable")
 
 
 class Unreadable(NotTestable):
-    """What the server said is not of the shape the case reads."""
+    """A value in the server's answer does not have the shape that the case reads."""
 
 
 @contextmanager
 def reading(transcript: Transcript) -> Iterator[None]:
-    """Tell what cannot be read apart from mistakes of the examiner, which pass as they are."""
+    """Turn errors about the shape of an answer into `Unreadable`; mistakes of the suite itself stay as they are."""
     try:
         yield
     except (*READING, RuntimeError) as error:
@@ -49,7 +49,7 @@ def _is_our_own(error: Exception) -> bool:
 
 
 def _place(error: Exception) -> str:
-    """The words of the case at which it gave up, and where they stand."""
+    """The line of the case that could not read the answer, and its place."""
     frames = [it for it in traceback.extract_tb(error.__traceback__) if HOME in Path(it.filename).parents]
     if not frames:
         return "a place unknown"

@@ -1,4 +1,4 @@
-"""Verdicts: what came of each case, of each requirement, and of the whole examination."""
+"""Verdicts: the outcome of each case, of each requirement, and of the whole examination."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from conformance.kit.requirement import Level, Requirement
 
 
 class Outcome(StrEnum):
-    """What can come of a case or a requirement."""
+    """The outcome of a case or a requirement."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What can come of an examination."""
+    """The verdict of an examination."""
 
     CONFORMS = "conforms"
     FAILS = "fails"
@@ -37,7 +37,7 @@ BLOCKED = "blocked"
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What one case found, with the traffic it found it in."""
+    """The result of one case, with its traffic."""
 
     name: str
     sentence: str
@@ -49,17 +49,17 @@ class CaseResult:
     seen: str | None = None
     reason: str | None = None
     left: tuple[str, ...] = ()
-    """What it has made on the server and could not delete."""
+    """What the case has created on the server and could not delete."""
     because: str | None = None
     """The requirement whose failure keeps the case from judging its own, or the others of its own."""
     departures: tuple[Departure, ...] = ()
-    """What it has seen that breaks a sentence of a requirement known by its id: its own or another."""
+    """Departures that the case has seen, from its own requirements or from others."""
     rest: Outcome | None = None
-    """What came of its requirements that no departure names, where that is another outcome."""
+    """The outcome of its requirements that no departure names, if it is another one."""
     is_unanswered: bool = False
     """Whether the server left it without any answer."""
     readings: tuple[Reading, ...] = ()
-    """Which readings of ambiguous sentences the server keeps, as it has seen."""
+    """Which readings of ambiguous sentences the server was seen to keep."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class CaseResult:
         return tuple(dict.fromkeys([*(self.requirements if is_plain else ()), *owners]))
 
     def toward(self, requirement: str) -> "CaseResult | None":
-        """What it says of one requirement; None if nothing."""
+        """The outcome for one requirement; None if the case says nothing about it."""
         found = next((item for item in self.departures if item.owner == requirement), None)
         if found is not None:
             failure = replace(self, outcome=Outcome.FAILED, expected=found.expected, seen=found.seen)
@@ -92,12 +92,12 @@ class CaseResult:
 
     @property
     def is_clean(self) -> bool:
-        """Whether it passed, and saw nothing wrong on the way."""
+        """Whether the case passed without any departure."""
         return self.outcome is Outcome.PASSED and not self.departures
 
     @property
     def remark(self) -> str:
-        """Why it did not pass, in one line; empty if it passed."""
+        """Why the case did not pass, in one line; empty if it passed."""
         if self.outcome is Outcome.FAILED:
             return f"expected {self.expected}; seen: {self.seen}"
         return self.reason or ""
@@ -105,7 +105,7 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Finding:
-    """One requirement and what the cases say of it: the gravest of their outcomes is its own."""
+    """One requirement and the results of its cases: the gravest outcome counts."""
 
     requirement: Requirement
     results: tuple[CaseResult, ...]
@@ -128,7 +128,7 @@ class Finding:
 
     @property
     def count(self) -> str:
-        """What it is counted as: its outcome, or blocked."""
+        """The group in which the requirement is counted: its outcome, or blocked."""
         return BLOCKED if self.because else self.outcome.value
 
     @property
@@ -162,7 +162,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a report stands to a baseline: what was known, and what the baseline has wrong by now."""
+    """A report compared with a baseline: known failures, and entries that no longer hold."""
 
     known: Mapping[str, str]
     """The requirements that do not pass, as the baseline says, each with its reason."""
@@ -172,7 +172,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Report:
-    """A finished examination."""
+    """The result of an examination."""
 
     dialect: str
     title: str
@@ -210,13 +210,13 @@ class Report:
 
     @property
     def explained(self) -> str:
-        """How many causes there are, and how many findings they explain, in words; empty if nothing failed."""
+        """The number of causes and of the findings that they explain, in words; empty if nothing failed."""
         number = len(self.of(Outcome.FAILED)) + len(self.blocked)
         return f"{_amount(len(self.causes), 'cause')} {_amount(number, 'finding')}" if self.causes else ""
 
     @property
     def extent(self) -> str:
-        """How many cases there were, and how long they took, in words."""
+        """The number of cases and their duration, in words."""
         return f"{_amount(len(self.results), 'case')} in {self.seconds:.1f} s"
 
     @property
@@ -226,7 +226,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """What a script is told: the verdict, leaving out what the baseline knew; 1 if the baseline is wrong."""
+        """The exit code for scripts: the verdict without the known failures; 1 if the baseline is wrong."""
         if self.standing is None:
             return EXIT_CODES[self.verdict]
         news = (item for item in self.findings if item.requirement.id not in self.standing.known)
@@ -234,7 +234,7 @@ class Report:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """What the examination has made on the server and could not delete."""
+        """What the examination has created on the server and could not delete."""
         return tuple(dict.fromkeys(path for result in self.results for path in result.left))
 
     @property
@@ -244,11 +244,11 @@ class Report:
         return tuple(item for item in undecided if any(it.remark.startswith(LEFT_OUT) for it in item.grave))
 
     def judged_by(self, version: str) -> "Report":
-        """The same report, naming the set of requirements."""
+        """A copy of the report that names the set of requirements."""
         return replace(self, requirements=version)
 
     def compared(self, standing: Standing) -> "Report":
-        """The same report, held against a baseline."""
+        """A copy of the report with its comparison to a baseline."""
         return replace(self, standing=standing)
 
     def of(self, outcome: Outcome) -> tuple[Finding, ...]:
@@ -272,7 +272,7 @@ class Report:
 def find(
     requirements: Iterable[Requirement], results: Iterable[CaseResult], unoffered: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """What the results say of each of these requirements; `unoffered` are those the server is not held to, and why."""
+    """The finding for each of these requirements; `unoffered` are those of missing features, with reasons."""
     unoffered = unoffered or {}
     about: dict[str, list[CaseResult]] = {}
     everything = tuple(results)

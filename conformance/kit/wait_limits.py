@@ -10,12 +10,12 @@ from dataclasses import dataclass
 FRACTION = 0.1
 SHORTEST = 1.0
 PACE = 2
-"""A brief wait is this many times the longest quiet after which the server has gone on so far."""
+"""A brief wait is this many times the longest pause of the server so far."""
 MANY = 8
-"""After so many full waits in vain, what has never come is waited for briefly from the start."""
+"""After so many full waits in vain, every kind of answer that has never come is waited for briefly."""
 LEAST = 0.01
 ANSWER = "an answer to a question before the examination"
-"""What is waited for before any case: whichever question it is, one wait in vain makes the next ones short."""
+"""The kind of waits before any case: one wait in vain makes all of them short."""
 NAMES = re.compile(r"[^/]*\d[^/]*")
 
 _goal: ContextVar[str | None] = ContextVar("goal", default=None)
@@ -41,7 +41,7 @@ class WaitLimits:
         self._longest_quiet = 0.0
 
     def wait(self, kind: str, timeout: float) -> Wait:
-        """How long to wait for something of this kind; a goal, if there is one, is the kind."""
+        """The limit of a wait for this kind of answer; inside of `goal` the goal is the kind."""
         kind = _goal.get() or kind
         if self._came.get(kind, self._in_vain < MANY):
             return Wait(timeout)
@@ -49,21 +49,21 @@ class WaitLimits:
         return Wait(brief, is_brief=True) if brief < timeout else Wait(timeout)
 
     def came(self, kind: str) -> None:
-        """What was waited for is there: from now on it is waited for at full length again."""
+        """An answer of this kind has arrived: the next wait for one has its full length again."""
         self._came[kind] = True
 
     def went_on(self, quiet: float) -> None:
-        """The server said something after so much quiet: it is alive, and that is its pace."""
+        """The server has sent something after a pause of so many seconds: that is its pace."""
         self._longest_quiet = max(self._longest_quiet, quiet)
 
     def in_vain(self, kind: str, wait: Wait) -> None:
-        """Nothing came in all that time."""
+        """Nothing arrived during the whole wait."""
         self._came[_goal.get() or kind] = False
         self._in_vain += not wait.is_brief
 
     @contextmanager
     def goal(self, name: str) -> Iterator[None]:
-        """Whatever is waited for in here is waited for on the way to this; leaving in good order means it came."""
+        """All waits in this context count as waits for this goal; it is reached if the context ends normally."""
         token = _goal.set(name)
         try:
             yield
@@ -77,7 +77,7 @@ class WaitLimits:
     ) -> AsyncIterator[Wait]:
         """Bound one wait, from `since` if the quiet began earlier; TimeoutError if it was in vain.
 
-        What a case waits for `within` a time of its own, it may well expect not to come: that is not remembered.
+        A wait `within` a time that the case names is not remembered: the case may expect that nothing arrives.
         """
         now = asyncio.get_running_loop().time()
         wait = Wait(within) if within else self.wait(kind, usual)
@@ -94,5 +94,5 @@ class WaitLimits:
 
 
 def route(path: str) -> str:
-    """A path without the names in it, so that the same question about other things is of the same kind."""
+    """A path without ids, so that equal requests about other resources are of the same kind."""
     return NAMES.sub("*", path.partition("?")[0])

@@ -43,13 +43,13 @@ def read_har(path: Path, found: Any) -> Recording:
 
 
 class _Moments:
-    """Puts what happened in the order it happened: HAR files have times where ours have lines."""
+    """Orders the events of a HAR file by their times; our own recordings are ordered by lines."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, int]] = []
 
     def note(self, at: float) -> int:
-        """A place holder for the moment, exchanged for its order later."""
+        """A placeholder for a moment, which is replaced by its order later."""
         self._seen.append((at, len(self._seen)))
         return len(self._seen) - 1
 
@@ -89,7 +89,7 @@ def _exchange(number: int, entry: Found, moments: _Moments) -> Exchange:
 
 
 def _ending(item: Exchange, entry: Found, response: Found) -> Ending:
-    """A browser that gives up on an answer says so; nothing else is told of how it ended."""
+    """How an exchange ended, as far as a HAR file tells."""
     if item.status is None:
         return Ending.REFUSED
     return Ending.LEFT if entry.get(ABORTED) or response.get(ABORTED) else Ending.WHOLE
@@ -123,7 +123,7 @@ def _content(told: Found) -> bytes | None:
 
 
 def loads(path: Path) -> Any:
-    """The document, or words that say why there is none."""
+    """The parsed document; Unusable says why it cannot be parsed."""
     try:
         return orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:

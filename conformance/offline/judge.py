@@ -24,7 +24,7 @@ Watcher = Callable[[CaseResult], None]
 
 
 def load_offline(dialect: str) -> Offline:
-    """What judges recordings of this dialect."""
+    """The rules for recordings of this dialect."""
     found: Offline = import_module(f"conformance.{dialect}.offline").offline()
     return found
 
@@ -47,7 +47,7 @@ def mounted(recording: Recording, dialect: str, mount: str | None = None) -> Rec
 
 
 def _guess(recording: Recording, dialect: str) -> str | None:
-    """What most paths of the dialect have before what is the dialect's own."""
+    """The prefix that most paths of the dialect have in the recording."""
     pattern = re.compile(load_offline(dialect).mount)
     mounts = Counter(match[1] for item in recording.exchanges if (match := pattern.match(item.path)))
     return mounts.most_common(1)[0][0] if mounts else None
@@ -122,7 +122,7 @@ def _acting(name: str, why: str) -> CaseResult:
 
 
 def _put(item: Rule, view: Any) -> CaseResult:
-    """One rule put to the recording: the first violation is its answer."""
+    """Apply one rule to the recording: the first violation is its result."""
     clock, count = time.monotonic(), 0
     found: Exchange | str = ""
 

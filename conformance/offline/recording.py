@@ -74,7 +74,7 @@ class Comment:
 
 @dataclass
 class Exchange:
-    """One request and everything that came of it."""
+    """One request and all of its answer."""
 
     number: int
     place: str
@@ -126,7 +126,7 @@ class Exchange:
 
     @cached_property
     def sent(self) -> Any:
-        """What the client sent, where it is JSON; else None."""
+        """The JSON that the client sent; None if its body is no JSON."""
         try:
             return orjson.loads(self.body or b"null")
         except orjson.JSONDecodeError:
@@ -145,7 +145,7 @@ class Exchange:
 
     @cached_property
     def json(self) -> Any:
-        """What the server answered, where it is JSON; else None."""
+        """The JSON that the server answered; None if the body is no JSON."""
         try:
             return orjson.loads(self.reply.body or b"null")
         except orjson.JSONDecodeError:
@@ -171,7 +171,7 @@ class Exchange:
 
     @property
     def shown(self) -> str:
-        """The exchange as a person reads it, not too long."""
+        """The exchange as text for people, shortened."""
         lines = [f"{self.place}", f"> {self.asked}"]
         if self.body:
             lines.append("> " + expect.show(self.body.decode("utf-8", "backslashreplace")))
@@ -194,14 +194,14 @@ class Recording:
     _found: dict[str, list[tuple[Exchange, tuple[str, ...]]]] = field(default_factory=dict, repr=False)
 
     def of(self, route: str) -> list[tuple[Exchange, tuple[str, ...]]]:
-        """The exchanges of a route such as `GET /sessions/{}`, each with what stands in the gaps of its path."""
+        """The exchanges of a route such as `GET /sessions/{}`, each with the values of its path parameters."""
         if route not in self._found:
             self._found[route] = self._look_for(route)
         return self._found[route]
 
     @cached_property
     def _by_depth(self) -> dict[tuple[str, int], list[Exchange]]:
-        """The exchanges by method and by how many steps their paths have: few can be of a route."""
+        """The exchanges by method and number of path segments, so that few are compared with a route."""
         found: dict[tuple[str, int], list[Exchange]] = {}
         for item in self.exchanges:
             found.setdefault((item.method, _depth(item.path)), []).append(item)
@@ -219,12 +219,12 @@ def _depth(path: str) -> int:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """The object, or an empty one where there is none: for what is judged elsewhere."""
+    """The value if it is an object, else an empty object: another rule judges the shape."""
     return value if isinstance(value, dict) else {}
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; none where there is no list."""
+    """The objects in a list; nothing if the value is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

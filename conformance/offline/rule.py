@@ -1,4 +1,4 @@
-"""Rules: what a recording can decide, each bound to the requirements it decides."""
+"""Rules: judgements of recordings, each with the requirements that it decides."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Check = Callable[[Any], Iterator[Exchange | str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One question put to a recording.
+    """One judgement of a recording.
 
     The check yields each thing it is about to judge, an exchange or its place, and raises Failed if it finds it wrong.
     """
@@ -26,7 +26,7 @@ class Rule:
 
 
 def rule(*ids: str, needs: str) -> Callable[[Check], Rule]:
-    """Make a rule of a generator function; `needs` says what must be in the recording for it to say anything."""
+    """Make a rule of a generator function; `needs` says what a recording must contain to be judged by it."""
 
     def bind(check: Check) -> Rule:
         section = check.__module__.rpartition(".")[2]
@@ -61,7 +61,7 @@ class Offline:
 
 
 def disagreements(catalogue: Catalogue, offline: Offline) -> list[str]:
-    """Where catalogue and rules do not match, both ways; empty when all is well."""
+    """Where catalogue and rules do not match, in both directions; empty if they match."""
     exempt = {item.id for item in catalogue.requirements if item.not_applicable}
     decided, acting = offline.decided, set(offline.acting)
     names = [item.name for item in offline.rules]

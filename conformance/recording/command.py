@@ -64,7 +64,7 @@ record.__doc__ = EXAMPLE
 
 
 async def _record(target: "URL", recorder: "Recorder", host: str, port: int) -> None:
-    """Relay until somebody says stop."""
+    """Relay until the process is told to stop."""
     import asyncio
     import signal
 
@@ -86,7 +86,7 @@ async def _record(target: "URL", recorder: "Recorder", host: str, port: int) -> 
 
 
 def _tell(recorder: "Recorder", told: str) -> str:
-    """How far it has come, if that has changed."""
+    """Print the number of recorded exchanges if it has changed."""
     counts = _counts(recorder)
     if counts != told:
         typer.echo(f"  {counts}")

@@ -101,7 +101,7 @@ class Entry:
         self.note("close", **told, reason=self._recorder.redactor.text(reason))
 
     def ended(self, ending: str, why: str = "") -> None:
-        """How it ended; said once."""
+        """Write how the exchange ended, once."""
         if not self._is_over:
             self._is_over = True
             self.note("end", ending=ending, **({"why": self._recorder.redactor.text(why)} if why else {}))

@@ -118,7 +118,7 @@ async def _connected(
 
 
 async def _pump(source: Side, sink: Side, entry: Entry, *, is_sent: bool) -> str:
-    """Pass on what one side says until it is over; how it ended."""
+    """Pass on the messages of one side until it closes; return how it ended."""
     lost = "left" if is_sent else "cut"
     try:
         while True:

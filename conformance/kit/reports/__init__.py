@@ -15,7 +15,7 @@ FILES = {
 
 
 def writer(kind: str) -> Callable[[Report], str]:
-    """What turns a report into the text of a file of this kind."""
+    """The function that writes a report in this format."""
     from conformance.kit.reports import badge, html, jsonfile, junit, markdown
 
     return {
@@ -24,7 +24,7 @@ def writer(kind: str) -> Callable[[Report], str]:
 
 
 def parse_destination(text: str, dialect: str) -> tuple[str, Path]:
-    """`html`, `junit=out.xml` or just `out.xml`; ValueError says what would be right."""
+    """Parse `html`, `junit=out.xml` or just `out.xml`; ValueError says what is expected."""
     kind, separator, path = text.partition("=")
     if kind in FILES and (path or not separator):
         return kind, Path(path or FILES[kind].format(dialect))
@@ -36,7 +36,7 @@ def parse_destination(text: str, dialect: str) -> tuple[str, Path]:
 
 
 def write_report(report: Report, kind: str, path: Path) -> None:
-    """The report in one file, in a folder that is made if need be."""
+    """Write the report to one file; its folder is made if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(writer(kind)(report), encoding="utf-8")
 

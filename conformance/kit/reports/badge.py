@@ -10,7 +10,7 @@ PER_CHARACTER, MARGIN, HEIGHT = 6.6, 8, 20
 
 
 def text(report: Report) -> str:
-    """The picture."""
+    """The SVG."""
     label, value = f"{report.dialect} conformance", _value(report)
     left, right = _width(label), _width(value)
     told = escape(f"{report.title}: {value}")

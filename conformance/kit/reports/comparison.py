@@ -1,4 +1,4 @@
-"""Two reports of the same dialect, compared: what got better, what got worse, and what only one of them asked."""
+"""Compares two reports of the same dialect: what got better, what got worse, and what only one of them asked."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Change:
 
     @property
     def is_worse(self) -> bool:
-        """It fails and did not, or it passed and can no longer be told; what only one report asked is neither."""
+        """It fails and did not, or it passed and can no longer be tested; False if only one report asked for it."""
         if self.old is None or not self._has_another_outcome:
             return False
         gaps = (Outcome.NOT_TESTABLE, Outcome.NOT_OFFERED)
@@ -63,7 +63,7 @@ class Change:
 
     @property
     def is_neither(self) -> bool:
-        """Another outcome that is no news of the server, such as a failure that can no longer be tested."""
+        """The outcome changed, but says nothing new of the server, such as a failure that can no longer be tested."""
         return self._has_another_outcome and not self.is_worse and not self.is_better
 
     @property
@@ -116,7 +116,7 @@ class Comparison:
         yield self._verdicts()
 
     def _differences(self) -> Iterator[str]:
-        """What else is not the same, so that nobody takes it for the server's doing."""
+        """Other differences, which the server has not caused."""
         if self.old.url != self.new.url:
             yield f"two servers: {self.old.url}, then {self.new.url}"
         if self.old.requirement_set != self.new.requirement_set:
@@ -138,12 +138,12 @@ def compare(old: Summary, new: Summary) -> Comparison:
 
 
 def summary(report: Report) -> Summary:
-    """A report that was just made, as it can be compared."""
+    """The summary of a report that was just made."""
     return _summary(jsonfile.body(report))
 
 
 def compare_files(old: Path, new: Path, dialect: str | None = None) -> Comparison:
-    """What lies between two JSON reports; DocumentError if one is none, or they are not of the same dialect."""
+    """Compare two JSON reports; DocumentError if one is no report, or if they are of different dialects."""
     first, second = _summary(jsonfile.read(old)), _summary(jsonfile.read(new))
     wanted = dialect or first.dialect
     for path, found in ((old, first), (new, second)):
@@ -175,6 +175,6 @@ def _told(change: Change) -> Iterator[str]:
 
 
 def _both(change: Change, member: str) -> str:
-    """A member of the requirement; what it was and what it is, if that is not the same."""
+    """A member of the requirement: its value, or the old and the new value if they differ."""
     sides = [getattr(side, member) for side in (change.old, change.new) if side is not None]
     return ", then ".join(dict.fromkeys(sides))

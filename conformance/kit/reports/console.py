@@ -25,7 +25,7 @@ CHANGE_STYLES = {"worse": "bold red", "better": "green"}
 
 
 class Narrator:
-    """Tells of every case as it ends, and on a terminal what is being asked and how long it may still take."""
+    """Prints each case when it ends and, on a terminal, the running case and the time that is left."""
 
     def __init__(self, console: Console, bar: Progress | None = None, total: int = 0) -> None:
         self._console = console
@@ -34,7 +34,7 @@ class Narrator:
         self._asked: dict[str, str] = {}
 
     def begun(self, name: str, sentence: str) -> None:
-        """A case is put to the server."""
+        """A case begins."""
         self._asked[name] = sentence
         self._show()
 
@@ -54,7 +54,7 @@ class Narrator:
 
 @contextmanager
 def progress(console: Console, total: int) -> Iterator[Narrator]:
-    """Tell how an examination goes on."""
+    """Show the progress of an examination."""
     if not console.is_terminal:
         yield Narrator(console)
         return
@@ -105,7 +105,7 @@ def tell_changes(console: Console, comparison: Comparison) -> None:
 
 
 def _tell_baseline(console: Console, report: Report) -> None:
-    """How the report stands to the baseline, if there is one."""
+    """Print how the report compares with the baseline, if there is one."""
     if report.standing is None:
         return
     for words in report.standing.complaints:
@@ -130,7 +130,7 @@ def _tell(console: Console, finding: Finding) -> None:
 
 
 def _tell_blocked(console: Console, cause: Cause) -> None:
-    """What cannot be judged because of a failure."""
+    """Print what cannot be judged because of a failure."""
     if not cause.is_asked:
         _line(console, "  (you did not ask for this requirement; it is shown because it blocks others)")
     if cause.blocked:

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing from anywhere."""
+"""The report as one HTML file that loads nothing else."""
 
 from base64 import b64encode
 from hashlib import sha256

@@ -10,13 +10,13 @@ from conformance.kit.verdict import COUNTS, CaseResult, Cause, Finding, Outcome,
 
 HEAD, TAIL = 160, 80
 EXEMPT = (Outcome.NOT_APPLICABLE, Outcome.NOT_OFFERED)
-"""What the server is not held to."""
+"""The outcomes of requirements that do not apply to the server."""
 ORIGINS = {Origin.DOCUMENTATION: "published documentation", Origin.OURS: "what we hold to be right"}
 SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?"} | dict.fromkeys(EXEMPT, "–")
 
 
 def left_behind(report: Report, shown: int = 5) -> str:
-    """What is still on the server, in one line."""
+    """One line about resources that are left on the server."""
     listed = ", ".join(report.left[:shown])
     more = f" and {len(report.left) - shown} more" if len(report.left) > shown else ""
     return f"could not be deleted, and is still on the server: {len(report.left)} ({listed}{more})"
@@ -31,7 +31,7 @@ def unoffered(report: Report) -> dict[str, list[str]]:
 
 
 def share(name: str, outcomes: Sequence[str]) -> str:
-    """How much of a level passed, in numbers and as a bar."""
+    """The passed share of a level, in numbers and as a bar."""
     asked = [outcome for outcome in outcomes if outcome not in EXEMPT]
     return (
         f'<div class="share"><span class="name">{name.upper()}</span>'
@@ -67,7 +67,7 @@ def _cause_row(cause: Cause) -> str:
 
 
 def _findable(finding: Finding) -> str:
-    """What the filter looks for beside the words that are shown."""
+    """Words that the filter finds beside those that are shown."""
     requirement = finding.requirement
     words = f"{requirement.id} {requirement.level} {finding.count} {requirement.section} {requirement.origin}"
     return f'data-find="{escape(words)}"'
@@ -151,7 +151,7 @@ def _case(result: CaseResult, url: str, shown: set[str]) -> str:
 
 
 def _folded(result: CaseResult, url: str) -> str:
-    """What is long: how to see it again, and the traffic."""
+    """The long parts, folded: how to reproduce the failure, and the traffic."""
     commands = steps(result.transcript, url)
     listed = "".join(f'<span class="step">{escape(command)}\n</span>' for command in commands)
     kind = "curl" if commands and all("curl" in command for command in commands) else "curl and websocat"
@@ -174,7 +174,7 @@ def _direction(line: str) -> str:
 
 
 def gathered(findings: Iterable[Finding]) -> str:
-    """Requirements that share a reason, told together."""
+    """Requirements with the same reason, listed together."""
     reasons: dict[str, list[Finding]] = {}
     for finding in findings:
         told = [result.reason or "" for result in finding.grave if result.reason]

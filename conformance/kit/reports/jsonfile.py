@@ -21,7 +21,7 @@ def text(report: Report) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The body of a report that was written as JSON; DocumentError says what keeps the file from being one."""
+    """Read the body of a JSON report; DocumentError says why the file is no report."""
     try:
         found = orjson.loads(path.read_bytes())
     except OSError as error:
@@ -41,7 +41,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def body(report: Report) -> dict[str, Any]:
-    """What the schema describes; a member is only ever added without a new version."""
+    """The body that the schema describes; within a version, members are only added."""
     return {
         "schema": NAME,
         "version": VERSION,
