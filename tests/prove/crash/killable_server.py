@@ -21,6 +21,7 @@ from tests.support.dialect_tables import DIALECTS
 from tests.support.fork_server import Popen
 from tests.support.free_ports import free_port
 
+ROOT = Path(__file__).parents[3]
 HANG = 60.0
 """Seconds that only a hang takes."""
 IN_MODIFY = 2
@@ -74,9 +75,12 @@ class KillableProcess:
     """One data folder and one port; whoever serves them may die."""
 
     def __init__(
-        self, folder: Path, *, careless: bool = False, packages: Path | None = None, **settings: object,
+        self, folder: Path, *, careless: bool = False, packages: Path | None = None, within: Sequence[str] = (),
+        **settings: object,
     ) -> None:
         self.folder = folder
+        self.within = within
+        """The words before the command, which run it somewhere else: `env`, `unshare` and the like."""
         self.packages = packages
         """The folder of another release, which is served at the next start; None: this tree."""
         self.errors = folder / "errors.txt"
@@ -101,12 +105,13 @@ class KillableProcess:
         words = [sys.executable, "-c", self._code, "serve", "--config", str(self.folder / "config.yaml")]
         with self.errors.open("ab") as errors:
             streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": errors}
-            if self.packages is None:
+            if self.packages is None and not self.within:
                 self._process = Popen(words, **streams)
             else:
-                env = {**os.environ, "PYTHONPATH": str(self.packages)}
+                env = {**os.environ, "PYTHONPATH": str(self.packages or ROOT)}
                 self._process = await asyncio.to_thread(
-                    subprocess.Popen, words, cwd=self.folder, env=env, **streams)  # type: ignore[call-overload]
+                    subprocess.Popen, [*self.within, *words], cwd=self.folder, env=env, **streams,
+                )  # type: ignore[call-overload]
 
     async def wait_ready(self) -> None:
         assert self._process is not None and self._process.stdout is not None

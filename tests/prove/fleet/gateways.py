@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -22,6 +22,8 @@ from tests.support.redis_server import RedisServer
 LEASE = 1.5
 PATIENCE = 120.0
 """Seconds that only a hang takes."""
+Within = Callable[[int], Sequence[str]]
+"""Number of a server → the words before its command, which run it somewhere else."""
 
 
 async def server_says(server: KillableProcess, words: str) -> None:
@@ -43,9 +45,11 @@ class Fleet:
     Behind sentinels, whose addresses `logs` has (one for each server), they have no lines that could be cut.
     """
 
-    def __init__(self, folder: Path, lease: float = LEASE, logs: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, lease: float = LEASE, logs: Sequence[str] = (), within: Within = lambda number: (),
+    ) -> None:
         self.folder = folder
-        self._logs = logs
+        self._logs, self._within = logs, within
         self.lease = lease
         self.redis = RedisServer(folder / "redis")
         self.servers: list[KillableProcess] = []
@@ -63,8 +67,8 @@ class Fleet:
             home = self.folder / f"server{n}"
             home.mkdir()
             self.servers.append(KillableProcess(
-                home, log=log, data=str(self.folder / "shared"),
-                limits={"lease_seconds": self.lease, "drain_seconds": 0.5}, **settings,
+                home, log=log, data=str(self.folder / "shared"), within=self._within(n),
+                **{"limits": {"lease_seconds": self.lease, "drain_seconds": 0.5}, **settings},
             ))
             await self.servers[-1].start()
         for server in self.servers:
@@ -110,9 +114,10 @@ class Fleet:
 
 @asynccontextmanager
 async def fleet(
-    folder: Path, number: int = 3, *, lease: float = LEASE, logs: Sequence[str] = (), **settings: object,
+    folder: Path, number: int = 3, *, lease: float = LEASE, logs: Sequence[str] = (),
+    within: Within = lambda number: (), **settings: object,
 ) -> AsyncIterator[Fleet]:
-    made = Fleet(folder, lease, logs)
+    made = Fleet(folder, lease, logs, within)
     try:
         await made.start(number, **settings)
         yield made

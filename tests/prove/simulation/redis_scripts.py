@@ -70,7 +70,8 @@ class Scripts:
         digest = sha1(text).hexdigest().encode()
         if digest not in self._loaded:
             try:
-                self._loaded[digest] = self._lua.execute(b"return function(KEYS, ARGV) " + text + b"\nend")
+                body = text.partition(b"\n")[2] if text.startswith(b"#!") else text  # memory is never full here
+                self._loaded[digest] = self._lua.execute(b"return function(KEYS, ARGV) " + body + b"\nend")
             except LuaSyntaxError as error:
                 raise RedisFailure(b"ERR Error compiling script (new function): %s" % str(error).encode()) from None
         return digest

@@ -1,6 +1,7 @@
 """One Redis server: where it is, how it is spoken to, and what is said of one that cannot be used."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -192,5 +193,14 @@ async def test_a_server_that_keeps_nothing_is_refused_where_a_disk_is_asked_for(
 
 def test_every_script_says_what_it_is_for() -> None:
     for name, (digest, text) in scripts().items():
-        assert text.startswith("-- "), name
+        first, _, rest = text.partition("\n")
+        assert first.startswith("-- ") or (first.startswith("#!lua") and rest.startswith("-- ")), name
         assert len(digest) == 40
+
+
+def test_a_script_that_writes_is_refused_as_a_whole_when_redis_is_full() -> None:
+    """Without the first line Redis runs it, and refuses the first command that needs room: some of it would be done."""
+    for name, (_, text) in scripts().items():
+        writes = re.findall(r"redis\.call\('(?:[SHZ]?(?:ADD|SET|INCRBY|REM|DEL)|XADD|INCR|DEL|UNLINK)'", text)
+        if len(writes) > 1 and name not in ("begin", "unindexed"):
+            assert text.startswith("#!lua"), name

@@ -241,3 +241,24 @@ async def test_a_redis_without_room_says_so(tmp_path: Path) -> None:
         await redis.close()
     finally:
         server.stop(kill=True)
+
+
+async def test_a_key_whose_answer_has_no_room_stays_claimed(tmp_path: Path) -> None:
+    """A script of which the first half was done would let the key go, and the work could be done a second time."""
+    server = RedisServer(tmp_path)
+    server.start()
+    try:
+        redis, other = (RedisClient(RedisAddress.read(server.url)) for _ in range(2))
+        for one in (redis, other):
+            await one.open()
+            await one.run_script("beat", one.replica, 60_000, b"1")
+        assert await redis.run_script("claim_key", redis.replica, "k", 60_000) == 1
+        await redis.read_all([("CONFIG", "SET", "maxmemory", "1")])
+        with pytest.raises(RedisFull, match="OOM"):
+            await redis.run_script("answer", "k", 1, 0, 10, 1000, 6, b"answer")
+        await redis.read_all([("CONFIG", "SET", "maxmemory", "0")])
+        assert await other.run_script("claim_key", other.replica, "k", 60_000) == 0
+        await redis.close()
+        await other.close()
+    finally:
+        server.stop(kill=True)

@@ -1,3 +1,4 @@
+#!lua
 -- Make the times of an owner complete after an older Dragoman has created or removed sessions. ARGV: prefix, epoch, owner.
 -- Reply: 1, or 0 if the summary of a session, which says when it was created, is missing.
 local P, owner = ARGV[1], ARGV[3]

@@ -1,3 +1,4 @@
+#!lua
 -- Another record in place of the newest version of a resource.
 -- ARGV: prefix, epoch, kind, id, the version, the record that was seen, the record to write, how many bytes it has more.
 -- Reply: 'ok', or 'changed' if there is another record by now, or no resource.

@@ -1,3 +1,4 @@
+#!lua
 -- Keep the answer to a request that may come twice, and let its key go; the oldest make room.
 -- ARGV: prefix, epoch, place, when, since when others are kept, most answers, most bytes, its bytes, the answer.
 local P, place = ARGV[1], ARGV[3]

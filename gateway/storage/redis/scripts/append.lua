@@ -1,3 +1,4 @@
+#!lua
 -- Append to several sessions; each is all or nothing, and none knows of the others.
 -- ARGV: prefix, epoch, replica, model, how many sessions there may be in all, how many of one owner ('' where that is
 -- not bounded), '1' to announce the records to the other servers now; then for each session twelve values, its labels,

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Ask a replica to drain and stop; it sees this when it next renews its lease.
 -- ARGV: prefix, epoch, replica, for how many milliseconds this is asked. Reply: 1, or 0 if there is no such replica.
 local P, other = ARGV[1], ARGV[3]

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A replica shows that it lives. ARGV: prefix, epoch, replica, milliseconds, what it reports of itself.
 -- Reply: whether its lease was still good, whether it leads, how many sessions there are, whether it is to drain.
 local P, me = ARGV[1], ARGV[3]

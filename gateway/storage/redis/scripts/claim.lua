@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Take a session, unless it is held by a replica that lives. ARGV: prefix, epoch, replica, id, by how much its token
 -- grows: a random number, so that of two claims, of which Redis has lost the first, each has a token of its own.
 -- Reply: {'yours', token, head, in turn}, {'held', by whom}, {'gone'}, or {'lapsed'} where the claimer has no lease.

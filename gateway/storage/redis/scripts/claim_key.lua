@@ -1,3 +1,4 @@
+#!lua
 -- Claim an idempotency key, unless a replica that lives has it. ARGV: prefix, epoch, replica, place, milliseconds.
 -- Reply: 1 where the claimer has the key now.
 local P, me, key = ARGV[1], ARGV[3], ARGV[1] .. 'claim:' .. ARGV[4]

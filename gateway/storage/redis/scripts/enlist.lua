@@ -1,3 +1,4 @@
+#!lua
 -- Put sessions of an older Dragoman into the lists; one that was written since is left to its writer.
 -- ARGV: prefix, epoch; then for each session: id, head, summary, when it was changed, when it was created, how many
 -- labels, the labels.

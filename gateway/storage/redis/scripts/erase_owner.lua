@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Remove what is left of an owner who has no sessions and no resources. ARGV: prefix, epoch, owner, kinds of resources.
 -- Reply: 1, or 0 if the owner has a session or a resource again.
 local P, owner = ARGV[1], ARGV[3]

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Remove a session and everything of it. ARGV: prefix, epoch, id, token. Reply: {what became of it, sessions left}, and
 -- if it was removed: its owner, how many bytes the owner has, and how many sessions.
 local P, id = ARGV[1], ARGV[3]

@@ -1,3 +1,4 @@
+#!lua
 -- The terms of a resource from before there were terms; and, after the last one, that all resources of its list have terms.
 -- ARGV: prefix, epoch, kind, owner, id, the version that was seen, the terms. Without an id: the list is done.
 local P, kind, owner, id = ARGV[1], ARGV[3], ARGV[4], ARGV[5]

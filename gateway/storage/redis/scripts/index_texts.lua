@@ -1,3 +1,4 @@
+#!lua
 -- Index the new texts of a session, unless it has changed since it was read, or another server was faster.
 -- ARGV: prefix, epoch, owner, id, the head that was read, up to which record it was indexed; then the terms.
 local P, owner, id = ARGV[1], ARGV[3], ARGV[4]

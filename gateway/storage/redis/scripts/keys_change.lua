@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Store and remove keys in one step, if they are still as the caller has seen them.
 -- ARGV: prefix, epoch, the version that was seen, how many to remove, their hashes, then hash and record of each to store.
 -- Reply: 1, or 0 if the keys have changed meanwhile.

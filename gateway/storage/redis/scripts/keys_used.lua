@@ -1,3 +1,4 @@
+#!lua
 -- Store when keys were used; a later use stays. ARGV: prefix, epoch, then hash, time and address of each.
 local P = ARGV[1]
 if redis.call('GET', P .. 'epoch') ~= ARGV[2] then return redis.error_reply('RESET the data is gone') end

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A replica goes, and says so: whatever it holds is free. ARGV: prefix, epoch, replica.
 local P, me = ARGV[1], ARGV[3]
 redis.call('DEL', P .. 'replica:' .. me)

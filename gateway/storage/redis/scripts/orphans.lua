@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Sessions with an open turn whose holder lives no more. ARGV: prefix, epoch, replica, how many at most.
 local P, me, most, found = ARGV[1], ARGV[3], tonumber(ARGV[4]), {}
 for _, other in ipairs(redis.call('SMEMBERS', P .. 'replicas')) do

@@ -1,3 +1,4 @@
+#!lua
 -- Another version of a resource, or the newest one put away.
 -- ARGV: prefix, epoch, kind, id, the version that was seen, the version to write, most versions in all, the record, its
 -- weight; then how many versions its owner may have and how many bytes, '' where that is not bounded; then 'terms' and

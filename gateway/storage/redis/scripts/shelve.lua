@@ -1,3 +1,4 @@
+#!lua
 -- A new resource. ARGV: prefix, epoch, kind, id, owner, parent, most versions in all, the record, its weight; then how
 -- many there may be, '' where that is not bounded: of its kind, of its kind and parent, of its owner, and bytes; then
 -- the terms by which it is found.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Tokens of a bucket that all servers share; it fills with time. ARGV: prefix, epoch, owner, tokens per second, how many
 -- it holds, how many are wanted. Reply: {how many there are, after how many seconds there is one}.
 local P, rate, size, wanted = ARGV[1], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Remove a resource, its versions, and whatever belongs to it. ARGV: prefix, epoch, kind, id, owner. Reply: 1, or 0.
 local P = ARGV[1]
 if redis.call('GET', P .. 'epoch') ~= ARGV[2] then return redis.error_reply('RESET the data is gone') end
