@@ -50,7 +50,7 @@ from .transport import (
 )
 from .transport.certificates import check_authorities, load_client_certificate
 from .transport.error_messages import NOT_SERVED_STATUSES, status_error, suppress_statuses, upstream_status
-from .transport.proxy import Proxy, proxy_for
+from .transport.proxy import PROXY_VARIABLES, Proxy, named_proxy, proxy_for
 from .websocket import WebSocketConnection, WebSocketConnector
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "NOT_SERVED_STATUSES",
     "NO_USAGE",
     "PAGE",
+    "PROXY_VARIABLES",
     "RETRYABLE_ERRORS",
     "Acknowledgement",
     "AddressPolicy",
@@ -100,6 +101,7 @@ __all__ = [
     "load_client_certificate",
     "long_secrets",
     "members",
+    "named_proxy",
     "objects",
     "optional_count",
     "optional_text",

@@ -320,6 +320,30 @@ def test_a_system_without_time_zones(found: Look, monkeypatch: pytest.MonkeyPatc
     alone(found(), "clock", Level.PROBLEM, "no time zones", "install tzdata")
 
 
+# -- the way out ------------------------------------------------------------------------------------------------------
+
+def test_a_proxy_that_accepts_connections(found: Look, monkeypatch: pytest.MonkeyPatch, dragoman: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://u:secret@127.0.0.1:{proxy.getsockname()[1]}")
+        assert found() == []
+        told = dragoman("doctor").stdout
+    assert "✓ proxy     HTTPS_PROXY is http://127.0.0.1:" in told and "secret" not in told
+
+
+@pytest.mark.parametrize(("variable", "given", "level", "words", "mend"), [
+    ("HTTPS_PROXY", "socks5://u:secret@proxy.corp:1080", Level.PROBLEM, "socks5:// are not supported", "http://host:port"),
+    ("http_proxy", "https://proxy.corp", Level.PROBLEM, "HTTP_PROXY is not the address of a proxy", "http://host:port"),
+    ("HTTP_PROXY", "http://127.0.0.1:1", Level.PROBLEM, "cannot be reached (", "correct HTTP_PROXY"),
+    ("ALL_PROXY", "socks5://proxy.corp:1080", Level.WARNING, "ALL_PROXY is not read", "HTTPS_PROXY and HTTP_PROXY"),
+])
+def test_a_proxy_that_cannot_be_used(
+    found: Look, monkeypatch: pytest.MonkeyPatch, variable: str, given: str, level: Level, words: str, mend: str,
+) -> None:
+    monkeypatch.setenv(variable, given)
+    alone(findings := found(), "proxy", level, words, mend)
+    assert "secret" not in findings[0].text
+
+
 # -- TLS --------------------------------------------------------------------------------------------------------------
 
 TLS = "tls: {certificate: server.crt, key: server.key}\nhosts: [gateway.example.com]"

@@ -23,7 +23,7 @@ def doctor(
     data: DataFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
-    """Look at versions, settings, port, files, rights, Redis, clock and TLS, and say how to mend what is wrong.
+    """Look at versions, settings, port, files, rights, Redis, clock, proxy and TLS, and say how to mend what is wrong.
 
     Example: [b]dragoman doctor --config config.yaml[/b]
 
@@ -48,7 +48,7 @@ def find(file: "Path | None", data: "Path | None") -> Iterator["Finding"]:
     from gateway.yaml_positions import Problems
 
     from .machine import check_files, check_open_files, check_port, check_versions, ok, problem, warning
-    from .services import check_bucket, check_clock, check_database, check_redis, check_tls
+    from .services import check_bucket, check_clock, check_database, check_proxies, check_redis, check_tls
 
     yield from check_versions()
     try:
@@ -67,5 +67,5 @@ def find(file: "Path | None", data: "Path | None") -> Iterator["Finding"]:
     for line in config.warnings:
         yield warning("settings", line, "change the name in the settings")
     for check in (check_port, check_files, check_open_files, check_database, check_redis, check_bucket, check_clock,
-                  check_tls):
+                  check_proxies, check_tls):
         yield from check(config)

@@ -1,6 +1,8 @@
-"""Findings about what the server uses: its database, Redis, the clock and its certificate; nothing is changed."""
+"""Findings about what the server uses: its database, Redis, clock, proxies and certificate; nothing is changed."""
 
 import asyncio
+import os
+import socket
 import sqlite3
 import sys
 import time
@@ -14,6 +16,7 @@ from .machine import Finding, ok, problem, version_numbers, warning
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
+    from gateway.client import Proxy
     from gateway.config import Config
     from gateway.storage.redis import RedisAddress
 
@@ -22,6 +25,7 @@ EXPIRES_SOON_DAYS = 21
 CLOCK_SECONDS = 2.0
 """By how much the clocks of two machines may differ before people notice wrong times."""
 REDIS_SECONDS = 5.0
+PROXY_SECONDS = 5.0
 SCHEMA_WITH_KEYS = 2
 
 
@@ -147,6 +151,34 @@ def check_clock(config: "Config") -> Iterator[Finding]:
     except ZoneInfoNotFoundError:
         yield problem("clock", "this system has no time zones, which schedules of clients name",
                       f"{Path(sys.executable).parent / 'pip'} install tzdata")
+
+
+# -- the way out ------------------------------------------------------------------------------------------------------
+
+def check_proxies(config: "Config") -> Iterator[Finding]:
+    """The company's proxies that the environment names: whether they can be used, and accept connections."""
+    from gateway.client import PROXY_VARIABLES, named_proxy
+    from gateway.errors import BackendFailed
+
+    for variable in PROXY_VARIABLES:
+        try:
+            proxy = named_proxy(variable)
+        except BackendFailed as error:
+            yield problem("proxy", error.message, f"export {variable}=http://host:port")
+            continue
+        if proxy is not None:
+            yield _reached(variable, proxy)
+    if any(os.environ.get(name) for name in ("ALL_PROXY", "all_proxy")):
+        yield warning("proxy", "ALL_PROXY is not read", f"name the proxy in {' and '.join(PROXY_VARIABLES)}")
+
+
+def _reached(variable: str, proxy: "Proxy") -> Finding:
+    try:
+        socket.create_connection((proxy.url.raw_host or "", proxy.url.port or 0), PROXY_SECONDS).close()
+    except OSError as error:
+        why = f"{variable} is {proxy.name}, which cannot be reached ({error.strerror or error})"
+        return problem("proxy", why, f"correct {variable}, or start the proxy")
+    return ok("proxy", f"{variable} is {proxy.name}, which accepts connections")
 
 
 # -- TLS --------------------------------------------------------------------------------------------------------------

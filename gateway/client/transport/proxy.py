@@ -19,6 +19,7 @@ from gateway.errors import BackendFailed, ConnectionLost, GatewayError
 
 from .error_messages import status_error
 
+PROXY_VARIABLES = "HTTPS_PROXY", "HTTP_PROXY"
 SECURE_SCHEMES = ("https", "wss")
 MAX_HEAD_BYTES = 16 * 1024
 """The head of a proxy's answer has at most so many bytes."""
@@ -64,9 +65,16 @@ class Proxy:
 
 def proxy_for(url: URL, environ: Mapping[str, str] = os.environ) -> Proxy | None:
     """Return the proxy through which this server is reached; None if it is reached directly."""
-    variable = "HTTPS_PROXY" if url.scheme in SECURE_SCHEMES else "HTTP_PROXY"
+    variable = PROXY_VARIABLES[url.scheme not in SECURE_SCHEMES]
+    if not _value(environ, variable) or is_exempt(url.raw_host or "", url.port or 0, _value(environ, "NO_PROXY")):
+        return None
+    return named_proxy(variable, environ)
+
+
+def named_proxy(variable: str, environ: Mapping[str, str] = os.environ) -> Proxy | None:
+    """Return the proxy that this variable names; raise `BackendFailed` if what it has is no address of one."""
     given = _value(environ, variable)
-    if not given or is_exempt(url.raw_host or "", url.port or 0, _value(environ, "NO_PROXY")):
+    if not given:
         return None
     try:
         found = URL(given if "://" in given else f"http://{given}")
