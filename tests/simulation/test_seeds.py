@@ -11,7 +11,7 @@ import pytest
 
 from tests.prove.simulation.kept_plans import KeptPlan, kept_plans
 from tests.prove.simulation.plan import Plan, plan_of
-from tests.prove.simulation.planted import PLANTED
+from tests.prove.simulation.planted import PLANTED, planted
 from tests.prove.simulation.world import run_world, simulation
 from tests.support.examples import is_search, whole_in_the_proof
 
@@ -45,6 +45,12 @@ def test_a_day_that_was_bad_once_is_good_now(kept: KeptPlan) -> None:
 
 def test_every_kept_plan_names_the_bug_that_it_shows() -> None:
     assert [kept.bug for kept in kept_plans() if kept.bug not in PLANTED] == []
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_every_bug_can_be_planted(name: str) -> None:
+    with planted(name):
+        pass
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -34,10 +34,13 @@ from tests.prove.simulation.plan import DAY, Plan
 from tests.prove.simulation.refusals import RefusalRecorder
 from tests.prove.simulation.servers import TENANTS
 from tests.prove.simulation.unheard import STREAMS, of_open_streams
-from tests.prove.simulation.users import GONE, Registry, RestUser, now
+from tests.prove.simulation.users import GONE, HUNG_AGENT, Registry, RestUser, now
 
-DIRECTIVES = (*PLAIN, "/slow 40")
-"""Turns last for a moment, or for seconds: so long that a server can lose Redis and find it again within one."""
+DIRECTIVES = (*PLAIN, "/slow 40", "/fail", "/fail-start")
+"""Turns last for a moment, or for seconds: so long that a server can lose Redis and find it again within one.
+
+Beside `/fork`, `/burst` and the questions, so that agents fork, flood, ask, and fail.
+"""
 NO_ROOM = ("disk_full", "redis_refuses")
 """Faults with which something can be done, and its response not be stored."""
 HARMLESS_TO_KEYS = ("cut_client", "sever_client", "part_client", "slow_server", "slow_redis", "clock")
@@ -217,7 +220,9 @@ class Conversation:
         async with self._http(process) as run.http:
             async with run.http.get(run.url("/api/v1/cloud/sessions?limit=100")) as answer:
                 assert answer.status == 200, await answer.text()
-                shown = [one["id"] for one in (await answer.json())["data"]]
+                found = (await answer.json())["data"]
+            shown = [one["id"] for one in found]
+            fit = [one["id"] for one in found if one["agent"]["id"] != HUNG_AGENT]
             if is_empty and shown:
                 self.found.append(Violation(Kind.REPEATED, shown[0], "the session is there, though all data are lost"))
             for one in shown:
@@ -226,8 +231,8 @@ class Conversation:
                         await asyncio.sleep(1.0)
                 logs[one] = await _records(run, one)
             kinds = client_types()
-            clients = [kinds[number % len(kinds)](run, 100 + number) for number in range(len(kinds) + len(shown[:4]))]
-            for client, known in zip(clients, shown[:4], strict=False):
+            clients = [kinds[number % len(kinds)](run, 100 + number) for number in range(len(kinds) + len(fit[:4]))]
+            for client, known in zip(clients, fit[:4], strict=False):
                 client.session = known
             for client in clients:
                 client.session = client.session or await client.create()

@@ -18,6 +18,7 @@ from gateway.cluster.stream_relay import StreamRelay
 from gateway.engine import recovery, session_cache, session_queries
 from gateway.engine.session import Session
 from gateway.engine.streams import Hub
+from gateway.engine.turn import TurnRun
 from gateway.errors import NotFound, OutcomeUnknown
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.redis import RedisLog
@@ -205,11 +206,29 @@ def leaking_subscription() -> Plant:
     return patch.object(Hub, "subscribe", leaking)
 
 
+def remembered_subscriptions() -> Plant:
+    """A server keeps every stream that it has ever served."""
+    subscribe, kept = Hub.subscribe, list[Any]()
+
+    def remembering(hub: Hub, *given: Any) -> Any:
+        kept.append(subscribe(hub, *given))
+        return kept[-1]
+
+    return patch.object(Hub, "subscribe", remembering)
+
+
 def relay_with_gaps(relay: StreamRelay, session_id: str, records: Sequence[m.Record]) -> None:
-    """As `StreamRelay.relay`, whether or not records are missing before these."""
-    shown = relay._hub.head_of(session_id)
-    news = [record for record in records if shown is not None and record.seq > shown]
-    if news:
+    """As `StreamRelay.relay`, whether or not records are missing before these.
+
+    Streams would notice that their window lacks records, and read the log: they are told that they have had them.
+    """
+    feed = relay._hub.feeds.get(session_id)
+    news = [record for record in records if feed is not None and record.seq > feed.head]
+    if feed is not None and news:
+        if news[0].seq > feed.head + 1:
+            feed.records.clear()
+            for channel in feed.channels.values():
+                channel.seq = news[0].seq - 1
         relay._hub.publish(news)
 
 
@@ -334,11 +353,12 @@ def tenants_mixed() -> Iterator[None]:
         yield
 
 
+NEW_TOKEN = "redis.call('HINCRBY', key, 'token', ARGV[5] or 1)"
 SAME_TOKEN = "tonumber(redis.call('HGET', key, 'token'))"
 PLANTED: dict[str, PlantedBug] = {
     "token_taken_over": PlantedBug(
         "one writer per session: whoever takes it over has a token of its own",
-        lambda: changed_script("claim", "redis.call('HINCRBY', key, 'token', 1)", SAME_TOKEN)),
+        lambda: changed_script("claim", NEW_TOKEN, SAME_TOKEN)),
     "lease_trusted_after_expiry": PlantedBug(
         "a server whose lease ran out looks which sessions it has lost", lease_trusted_after_expiry, scenario="pause"),
     "stop_given_up": PlantedBug(
@@ -353,7 +373,7 @@ PLANTED: dict[str, PlantedBug] = {
     "announced_before_stored": PlantedBug(
         "an event is in the log before any client sees it (Redis)", announced_before_stored),
     "announced_before_committed": PlantedBug(
-        "an event is in the log before any client sees it (SQLite)", announced_before_committed, "sqlite"),
+        "an event is in the log before any client sees it (SQLite)", announced_before_committed, "sqlite", "disk"),
     "accepted_before_stored": PlantedBug(
         "a message that a client was told is accepted is in the log", accepted_before_stored, None),
     "published_not_stored": PlantedBug(
@@ -373,6 +393,9 @@ PLANTED: dict[str, PlantedBug] = {
     "ask_settled_twice": PlantedBug("an ask is settled once", ask_settled_twice, None),
     "number_skipped_after_restart": PlantedBug(
         "the numbers of records are dense, also after a restart", number_skipped_after_restart, None),
+    "hung_turn_kept": PlantedBug(
+        "a turn whose agent hangs ends when its time is over",
+        lambda: patch.object(TurnRun, "_start_timer", lambda turn, seconds: None), None),
     "torn_after_death": PlantedBug(
         "whatever was open when a server died is closed",
         lambda: patch.object(recovery, "append_turn_end", torn_turn_end), None),
@@ -396,7 +419,7 @@ PLANTED: dict[str, PlantedBug] = {
     "tenants_mixed": PlantedBug("nobody sees the sessions of others", tenants_mixed, None),
     "refused_though_done": PlantedBug(
         "a refusal with 503 means that nothing happened",
-        lambda: patch.object(OutcomeUnknown, "code", m.FaultCode.OVERLOADED), None),
+        lambda: patch.object(OutcomeUnknown, "code", m.FaultCode.OVERLOADED), scenario="silence"),
 }
 
 

@@ -14,10 +14,14 @@ FAULTS = {
     "pause": (("pause", 2 * LEASE),),
     "cut": (("block_redis", 2 * LEASE),),
     "hush": (("part_redis", 2 * LEASE),),
+    "silence": (("part_redis", 2 * LEASE + 4.0),),
     "redis": (("redis_restart", 1.0),),
     "others": (("cut_others", 0.1),) * 4,
+    "disk": (("slow_kill", 1.0),) * 4,
 }
-"""By name: what goes wrong, and for how many seconds."""
+"""By name: what goes wrong, and for how many seconds; `silence` lasts longer than any call is tried again."""
+SINGLE = ("disk",)
+"""Those that happen to a single server on SQLite."""
 DELAYS = {"others": (0.01,)}
 """By name: how many seconds a message is on its way, where a slow network shows more."""
 NAMES = (*FAULTS, *LOSSES)
@@ -34,15 +38,17 @@ def loss_day(loss: str, seed: int) -> Plan:
 
 
 def scenario(name: str, seed: int) -> Plan:
-    """Three servers; what the scenario is named after happens to two of them, one after the other."""
+    """What the scenario is named after happens to two of three servers, one after the other; or twice to the only one.
+    """
     if name in LOSSES:
         return loss_day(name, seed)
     chance, faults, at = Random(f"{name} {seed}"), list[Fault](), 1.0
-    for target in chance.sample(range(3), 2):
+    any_plan = plan_of(SINGLE_SERVER if name in SINGLE else 1)
+    for target in (0, 0) if name in SINGLE else chance.sample(range(3), 2):
         for kind, seconds in FAULTS[name]:
             at += chance.uniform(0.5, 2.0)
             faults.append(Fault(at, kind, target, seconds))
             at += seconds
     return replace(
-        plan_of(1), seed=seed, lease=LEASE, delay=chance.choice(DELAYS.get(name, (0.0002, 0.001))),
+        any_plan, seed=seed, lease=LEASE, delay=chance.choice(DELAYS.get(name, (0.0002, 0.001))),
         seconds=at + CALM_SECONDS, faults=tuple(faults), watched=2, turns=100)

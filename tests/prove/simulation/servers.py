@@ -33,6 +33,7 @@ LASTING_TASKS = Counter({"AsyncServer._service_task": 1, "Event.wait": 1})
 """Tasks that a gateway starts with its first client and keeps: the one in which Socket.IO looks after its sockets."""
 PAGE_BYTES = 4096
 """How much of a file the system writes at a time."""
+AGENTS = {"demo": {"backend": "demo"}, "hung": {"backend": "tests.prove.simulation.hung_agent:HungAgent"}}
 RESTART_SECONDS = 0.5
 """How long a supervisor waits before it starts a program again that could not start."""
 
@@ -72,7 +73,8 @@ class GatewayServer:
         self._first_tasks: Counter[str] = Counter()
         folder.mkdir(exist_ok=True)
         served: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
-        write_settings(folder, dialects=served, hosts=[FRONT], console=False, auth="keys", **settings)
+        write_settings(
+            folder, dialects=served, agents=AGENTS, hosts=[FRONT], console=False, auth="keys", **settings)
         self._config = load_config(folder / "config.yaml")
         self.database = Path(settings["data"]) / "dragoman.db"
         self._written_back: dict[Path, bytes] = {}

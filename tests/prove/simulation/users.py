@@ -23,6 +23,9 @@ from tests.prove.crash.history import Kind, SeenLog, SentMessage, Violation
 GONE = (*BROKEN, TimeoutError)
 CAS, AAP, BLADE = "/api/v1/cloud/sessions", "/aap/sessions", "/api/sessions"
 REFUSED, NOT_FOUND, UNKNOWN = 503, 404, 504
+HUNG_AGENT = "agent_hung"
+SERVERS = 3
+"""So many requests in a row come to every server, more often than not."""
 TRIES = 8
 """How often a request with an idempotency key is sent at most."""
 REST_SECONDS = 60.0
@@ -88,7 +91,7 @@ class RestUser:
         """One thing after the other, for ever."""
         works = (
             self.create, self.create_twice, self.create_with_key, self.list, self.read, self.send_with_key,
-            self.send_with_key, self.interrupt, self.delete, self.read_deleted, self.trespass,
+            self.send_with_key, self.interrupt, self.meet_hung_agent, self.delete, self.read_deleted, self.trespass,
         )
         while True:
             with suppress(*GONE):
@@ -195,11 +198,13 @@ class RestUser:
         return status
 
     async def read_deleted(self) -> None:
+        """Whichever server is asked, a session that was deleted is not there: the last one that was, or any."""
         if self.deleted:
-            session = self._random.choice(list(self.deleted))
-            path = f"{self._random.choice((CAS, AAP, '/replay'))}/{session}"
-            if await self._look(session, path) == 200:
-                self.broken(Kind.REPEATED, session, "GET answered 200 for a session that was deleted")
+            session = self._random.choice((list(self.deleted)[-1], self._random.choice(list(self.deleted))))
+            for _ in range(SERVERS):
+                path = f"{self._random.choice((CAS, AAP, '/replay'))}/{session}"
+                if await self._look(session, path) == 200:
+                    self.broken(Kind.REPEATED, session, "GET answered 200 for a session that was deleted")
 
     async def send_with_key(self) -> None:
         """A message under an idempotency key, repeated until somebody answers; some users are impatient."""
@@ -226,11 +231,27 @@ class RestUser:
         session = self._one()
         if session is None:
             return
-        words = f"/slow 400 u{next(self.world.numbers)}"
-        status, _ = await self.call("POST", f"{CAS}/{session}/events", {
-            "events": [{"type": "user.message", "content": words}]})
-        if status >= 300:
+        if await self._say(session, "/slow 400"):
+            await self._break_off(session)
+
+    async def meet_hung_agent(self) -> None:
+        """A turn whose agent hangs: it ends by an interrupt, or when its time is over."""
+        status, made = await self.call("POST", CAS, {
+            "agent": HUNG_AGENT, "environment": {"config": {"type": "cloud"}}})
+        if status != 201:
             return
+        self.there[made["id"]] = None
+        self._registry.owners[made["id"]] = self.tenant
+        if await self._say(made["id"], "hello") and self._random.random() < 0.5:
+            await self._break_off(made["id"])
+
+    async def _say(self, session: str, words: str) -> bool:
+        """Whether the message was accepted."""
+        status, _ = await self.call("POST", f"{CAS}/{session}/events", {
+            "events": [{"type": "user.message", "content": f"{words} u{next(self.world.numbers)}"}]})
+        return status < 300
+
+    async def _break_off(self, session: str) -> None:
         await asyncio.sleep(self._random.uniform(0.0, 0.5))
         status, _ = await self.call("POST", f"{CAS}/{session}/events", {"events": [{"type": "user.interrupt"}]})
         if status >= 300:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,9 +20,15 @@ from unittest.mock import patch
 
 import structlog
 from aiohttp import web_app
+from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import StreamResponse
 from aiohttp.web_urldispatcher import UrlDispatcher
+from engineio.base_socket import BaseSocket
 
 from gateway import composition
+from gateway.engine import Cursor
+from gateway.engine.streams.feed import Feed
 from gateway.resources import key_service
 from tests.prove.crash.history import History
 from tests.prove.simulation.conversation import Conversation
@@ -40,6 +47,14 @@ from tests.support.route_copies import RouteCopies
 
 QUIET_SECONDS = 45.0
 """So long after the last client, at most, a server has more tasks than when it began."""
+TURN_SECONDS = 6.0
+"""How long a turn may take: longer than any that ends by itself."""
+PASSING = (RequestHandler, BaseRequest, StreamResponse, Cursor, Feed, BaseSocket)
+"""What servers have in memory only as long as somebody is connected."""
+HANDFUL = 8
+"""So many may be left, of hundreds: timers keep the last connections, and Socket.IO the last socket of each server."""
+MEMORY_LOOKED_AT_IN = 4
+"""One world of so many is looked through for it: that takes a fifth of the time of a world."""
 MOST_SECONDS = 1800.0
 """The virtual time after which a world that is not over counts as hung."""
 
@@ -99,7 +114,10 @@ class World:
         self._turn = 0
 
     def _settings(self, folder: Path, number: int) -> dict[str, Any]:
-        limits = {"lease_seconds": self.plan.lease, "drain_seconds": 0.5, "ask_seconds": 7 * DAY}
+        limits = {
+            "lease_seconds": self.plan.lease, "drain_seconds": 0.5, "ask_seconds": 7 * DAY,
+            "turn_seconds": TURN_SECONDS,
+        }
         if self.plan.log == "redis":
             log, data = f"redis://{REDIS_HOST}:{REDIS_PORT}/0", folder / "shared"
         else:
@@ -191,6 +209,7 @@ class World:
         self.outcome.broken += self.witness.verdict(self.conversation.history.logs)
         self.outcome.broken += refusals.verdict(2 * self.plan.lease + NOTICE_SECONDS)
         self.outcome.broken += await self._leaked_tasks()
+        self.outcome.broken += self._leaked_memory()
         self.outcome.broken += map(str, await self.conversation.last_verdict(calm_since))
         if self.redis is not None:
             self.outcome.broken += [f"the simulated Redis does not know {one}" for one in self.redis.redis.unknown]
@@ -203,6 +222,18 @@ class World:
                 break
             await asyncio.sleep(1.0)
         return leaked
+
+    def _leaked_memory(self) -> list[str]:
+        """What servers still have in memory of requests and streams, though nobody is connected to them any more.
+
+        Programs that have died keep what they had, so this says something only where none has.
+        """
+        if self.plan.seed % MEMORY_LOOKED_AT_IN or any(server.lives > 1 for server in self.servers):
+            return []
+        gc.collect()
+        left = Counter(type(one).__name__ for one in gc.get_objects() if isinstance(one, PASSING))
+        return [f"servers have {count} of {kind} in memory, and nobody is connected"
+                for kind, count in sorted(left.items()) if count > HANDFUL]
 
 
 KEY_SECONDS = 1.0
