@@ -157,6 +157,11 @@ class RequestBatch:
         gc.enable()
         self._poll.close()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a response is not complete."""
+        return bool(self._waiting)
+
     def read(self, seconds: float) -> None:
         """Read until all responses are complete, or for so long."""
         clock, waiting = time.perf_counter, self._waiting

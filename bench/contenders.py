@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from adapters import known_dialects
+
 from .measure import BenchFailure
 from .protocols import AapProtocol, ChatProtocol
-from .servers import OFTEN_EXPORTED, ROOT, Contender
+from .servers import OFTEN_EXPORTED, ONE_DIALECT, ROOT, Contender
 
 KEY = "sk-bench-0123456789abcdef0123456789abcdef"
 """Not a secret; but the gateway searches all responses for it, as for any key."""
@@ -19,7 +21,7 @@ LITELLM_HOME = ROOT / ".bench" / "litellm"
 GATEWAY = """\
 log: {log}
 data: data-{port}
-dialects: {{aap: {{mount: /aap}}}}
+dialects: {dialects}
 agents:
   bench: {{backend: openai, settings: {{url: "http://127.0.0.1:{upstream}/v1", key: {key}, model: bench}}}}
 telemetry: {telemetry}
@@ -86,6 +88,12 @@ def ours_durable(upstream: int) -> Contender:
     return Contender("durable", partial(_gateway_command, upstream, "sqlite"), AapProtocol("bench"))
 
 
+def ours_shared(name: str, upstream: int, log: str) -> Contender:
+    """One of several gateways with all dialects that share a log."""
+    dialects = f"{{{', '.join(f'{name}: {{}}' for name in known_dialects())}}}"
+    return Contender(name, partial(_gateway_command, upstream, log, dialects=dialects), AapProtocol("bench"))
+
+
 def ours_remote(gateway: int) -> Contender:
     """A second gateway, whose agent is the gateway at that port."""
     return Contender("remote", partial(_remote_command, gateway), AapProtocol("bench"))
@@ -107,8 +115,11 @@ def litellm(upstream: int) -> Contender:
     )
 
 
-def _gateway_command(upstream: int, log: str, folder: Path, port: int, telemetry: str = "{}") -> Sequence[str]:
-    return _serve(folder, port, GATEWAY.format(log=log, port=port, upstream=upstream, key=KEY, telemetry=telemetry))
+def _gateway_command(
+    upstream: int, log: str, folder: Path, port: int, telemetry: str = "{}", dialects: str = ONE_DIALECT,
+) -> Sequence[str]:
+    return _serve(folder, port, GATEWAY.format(
+        log=log, port=port, upstream=upstream, key=KEY, telemetry=telemetry, dialects=dialects))
 
 
 def _remote_command(gateway: int, folder: Path, port: int) -> Sequence[str]:

@@ -19,6 +19,7 @@ from .log import log
 from .migrate import migrate
 from .migrate_verify import verify_sessions
 from .options import OWN_PROCESS, CommandGroup, format_help
+from .plan import plan
 from .purge import purge
 from .replay import replay
 from .serve import serve
@@ -88,6 +89,7 @@ app.command("usage")(usage)
 app.command("import")(import_sessions)
 app.command("export")(export_sessions)
 app.command("purge")(purge)
+app.command("plan")(plan)
 app.command("translate")(translate)
 app.command("replay")(replay)
 app.command("openapi")(openapi)

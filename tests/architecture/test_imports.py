@@ -58,6 +58,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "gateway.model", "gateway.ports", "gateway.api_documents", "gateway.http", "gateway.resources",
         "gateway.logging", "gateway.translate", "gateway.usage", "mappings", *EVERYBODY,
     ),
+    "gateway.capacity": ("gateway.errors",),
     "gateway.usage": (
         "gateway.model", "gateway.ports", "gateway.http", "mappings", *EVERYBODY,
     ),

@@ -19,7 +19,7 @@ from tests.support.dialect_tables import table
 Run = Callable[..., Result]
 COMMANDS = [
     "serve", "check", "doctor", "replay", "sessions", "purge", "version", "keys", "keys add", "keys list",
-    "keys remove", "conform", "usage", "migrate plan", "migrate shadow",
+    "keys remove", "conform", "usage", "plan", "migrate plan", "migrate shadow",
 ]
 
 
@@ -50,7 +50,7 @@ def test_help_flows_to_the_edge_of_the_terminal(
 
 ALL = [
     "", "serve", "init", "check", "doctor", "chat", "sessions", "usage", "migrate",
-    "migrate plan", "migrate verify", "import", "export", "purge", "translate", "replay", "openapi",
+    "migrate plan", "migrate verify", "import", "export", "purge", "plan", "translate", "replay", "openapi",
     "asyncapi", "version", "log", "log verify",
     "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "cluster",
     "cluster status", "cluster drain", "conform", "record",

@@ -10,7 +10,7 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -269,14 +269,14 @@ def simulation() -> Iterator[None]:
             gc.enable()
 
 
-def run_world(plan: Plan, *, is_traced: bool = False) -> Outcome:
+def run_world(plan: Plan, *, is_traced: bool = False, make: Callable[..., World] = World) -> Outcome:
     """Run a world, within `simulation()`; its steps are kept if it is traced."""
     gc.collect()  # what the world before has left
     folder = tempfile.mkdtemp(prefix="world", dir=MEMORY if MEMORY.is_dir() else None)
     before = Path.cwd()
     os.chdir(folder)
     try:
-        world = World(plan, HERE, is_traced=is_traced)
+        world = make(plan, HERE, is_traced=is_traced)
         structlog.configure(processors=[world.note], cache_logger_on_first_use=False)
         with world.loss_day.watching() if plan.loss else world.witness.watching():
             return world.run()
