@@ -15,7 +15,7 @@ from gateway.migration import AdoptionSource, Origin
 from gateway.ports import Backend, Projector, StatefulBackend, StreamKey, StreamOptions, Workspaces
 from gateway.resources import AgentUsage, Shares
 from gateway.usage import StreamWatchers
-from mappings.language import LOST_LEVELS, feature_of
+from mappings.language import FEATURE_EVENTS, LOST_LEVELS, feature_of
 
 from .composition import REMOTE, Components
 
@@ -39,30 +39,32 @@ class ServedDialects:
     def replays_turn(self, dialect: str) -> bool:
         return self._components.dialects[dialect].replay_from == "turn"
 
-    def lost_feature(self, dialect: str, event: m.Event) -> str | None:
-        """The feature that the event belongs to, if the table of the dialect says that the feature is lost."""
-        feature = feature_of(event)
-        lost = feature is not None and self._components.tables[dialect].support[feature] in LOST_LEVELS
-        return feature if lost else None
+    def loses(self, dialect: str, feature: str) -> bool:
+        """Say whether the table of the dialect says that the feature is lost."""
+        return self._components.tables[dialect].support[feature] in LOST_LEVELS
 
 
 class StreamMetrics:
-    """Counts the streams of all dialects, and the features that dialects lose."""
+    """Counts the streams of all dialects, the features that their clients are sent, and those that dialects lose."""
+
+    counted_events = FEATURE_EVENTS
 
     def __init__(
         self, metrics: Metrics, dialects: ServedDialects, table: SessionTable, watchers: StreamWatchers,
     ) -> None:
         self.events, self.subscribed, self.cut = metrics.count_events, metrics.count_subscribers, metrics.count_cut
-        self.record_sent = watchers.record_sent
+        self._watchers = watchers
         self._metrics = metrics
         self._dialects = dialects
         self._table = table
 
-    def record_not_sent(self, key: StreamKey, record: m.Record) -> None:
-        """Count a loss; of a block whose deltas were sent nothing is left to send, and its feature is not lost."""
-        feature = self._dialects.lost_feature(key.dialect, record.event)
+    def count_record(self, key: StreamKey, record: m.Record, is_sent: bool) -> None:
+        """Count a use or a loss; a block whose deltas were sent has no frame at its end, and is not lost."""
+        feature = feature_of(record.event)
         if feature is None:
-            self.record_sent(key, record)
+            return
+        if is_sent or not self._dialects.loses(key.dialect, feature):
+            self._watchers.count_sent(record.session_id, key, feature)
         else:
             self._metrics.count_loss(self._table.agent_of(record.session_id), key.dialect, feature)
 

@@ -10,6 +10,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, MutableMapping
+from functools import cache, partial
 from typing import Any, TextIO
 
 import msgspec
@@ -56,6 +57,8 @@ SECRET_FIELDS = frozenset((
     "token", "key", "api_key", "x-api-key", "password",
 ))
 """The values of fields with these names are masked."""
+PLAIN_TYPES = frozenset((str, int, float, bool, type(None)))
+"""Values of these types have no secrets inside."""
 URL_QUERY = re.compile(r"\?[^\s\"'\\?]*(?:=|%3d)[^\s\"'\\]*", re.IGNORECASE)
 """The query of a URL: clients that cannot send headers put their key there, under a name that may be encoded."""
 MALFORMED_REQUEST_MODULE = "aiohttp.http_exceptions"
@@ -77,7 +80,7 @@ def configure_logging(format: str = "auto", level: str = "info", stream: TextIO 
     structlog.configure(
         processors=[*SHARED_PROCESSORS, *ending],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=lambda *names: StreamLogger(stream, *names),
+        logger_factory=cache(partial(StreamLogger, stream)),
         cache_logger_on_first_use=False,
     )
     _configure_libraries(stream, SHARED_PROCESSORS, ending)
@@ -153,7 +156,10 @@ def _configure_libraries(
 # -- secrets ----------------------------------------------------------------------------------------------------------
 def mask_fields(logger: object, method: str, entry: MutableMapping[str, object]) -> MutableMapping[str, object]:
     """Mask the values of secret fields, at any depth."""
-    return {name: _mask_value(name, value) for name, value in entry.items()}
+    for name, value in entry.items():
+        if type(value) not in PLAIN_TYPES or name.lower() in SECRET_FIELDS:
+            entry[name] = _mask_value(name, value)
+    return entry
 
 
 def _mask_value(name: object, value: object) -> object:

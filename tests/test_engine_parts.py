@@ -36,7 +36,7 @@ def test_a_record_without_frames_is_a_loss_only_where_the_table_says_so(tmp_path
     watchers = StreamWatchers(UsageCounts(UsageStore(MemoryResources(lambda: 0.0)), lambda: 0.0))
     streams = StreamMetrics(metrics, served(tmp_path), SessionTable(), watchers)
     for event in (m.ScopeOpened(parent=m.ROOT), m.TurnStarted(command_id="c")):
-        streams.record_not_sent(StreamKey("aap", NO_OPTIONS), m.Record(seq=1, at=0.0, session_id="s", event=event))
+        streams.count_record(StreamKey("aap", NO_OPTIONS), m.Record(seq=1, at=0.0, session_id="s", event=event), False)
     losses = {name: value for name, value in metrics.figures().items() if name.startswith("dragoman_translation_loss_")}
     assert [value for name, value in losses.items() if "to=aap" in name and "_total" in name] == [1.0]
 

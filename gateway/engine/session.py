@@ -95,8 +95,8 @@ class Session:
             records.append(record)
             turn_id = record.turn_id or turn_id
             after, begun = (after, begun) if begins is None else (begins, True)
-        log.info("commands_accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands],
-                 **(self.run.trace_fields if self.run is not None else {}))
+        log.debug("commands_accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands],
+                  **(self.run.trace_fields if self.run is not None else {}))
         return Receipt(turn_id=turn_id, records=tuple(records), after=after, begun=begun)
 
     def _checked(self, commands: Sequence[m.AnyCommand]) -> list[m.AnyCommand]:

@@ -154,7 +154,7 @@ class Context(Generic[SettingsT]):
         try:
             yield
         except Overloaded as error:
-            raise OutcomeUnknown(f"the request was accepted, but has no result to return: {error.message}") from None
+            raise _outcome_unknown(error) from None
 
     @asynccontextmanager
     async def undo_if_refused(self, undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
@@ -181,14 +181,20 @@ class Context(Generic[SettingsT]):
         self, owner: str, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot | None = None,
     ) -> AsyncIterator[Subscription]:
         """Subscribe to the turn of a receipt; a client that disconnects before the turn yields is reported."""
-        async with self.report_disconnect(owner, session_id, receipt):
-            with self.committed():
+        subscription, gone = None, True
+        try:
+            try:
                 subscription = await self.sessions.subscribe(
                     owner, session_id, self.dialect, options, after=receipt.after, place=place)
-            try:
-                yield subscription
-            finally:
+            except Overloaded as error:
+                raise _outcome_unknown(error) from None
+            yield subscription
+            gone = False
+        finally:
+            if subscription is not None:
                 subscription.close()
+            if gone and receipt.turn_id is not None:
+                await self.sessions.client_left(owner, session_id, receipt.turn_id)
 
     @asynccontextmanager
     async def report_disconnect(self, owner: str, session_id: str, receipt: Receipt) -> AsyncIterator[None]:
@@ -278,3 +284,7 @@ class Context(Generic[SettingsT]):
                     if chunk.yields:
                         return b"".join(bodies)
             raise self.lost_turn_error(session_id, subscription)
+
+
+def _outcome_unknown(error: Overloaded) -> OutcomeUnknown:
+    return OutcomeUnknown(f"the request was accepted, but has no result to return: {error.message}")

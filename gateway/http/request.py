@@ -7,7 +7,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from typing import TypeVar
 
-from aiohttp import ClientPayloadError, web
+from aiohttp import ClientPayloadError, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 
@@ -38,15 +38,24 @@ async def read_body(request: web.Request, most: int) -> bytes:
     if found is None:
         if (request.content_length or 0) > most:
             raise _too_large(most)
-        body = bytearray()
-        async for chunk in _inflated(request, most):
-            body += chunk
-            if len(body) > most:
-                raise _too_large(most)
-        found = request[REQUEST_BODY] = bytes(body)
+        content = request.content
+        if content.is_eof() and content.exception() is None and hdrs.CONTENT_ENCODING not in request.headers:
+            found = content.read_nowait()  # it arrived with the head
+        else:
+            found = await _read_in_pieces(request, most)
+        request[REQUEST_BODY] = found
     if len(found) > most:
         raise _too_large(most)
     return found
+
+
+async def _read_in_pieces(request: web.Request, most: int) -> bytes:
+    body = bytearray()
+    async for chunk in _inflated(request, most):
+        body += chunk
+        if len(body) > most:
+            raise _too_large(most)
+    return bytes(body)
 
 
 def delay_100_continue(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:

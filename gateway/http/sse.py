@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from aiohttp import hdrs, web
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp_sse import EventSourceResponse
 
 from gateway.ports import Subscription
@@ -21,6 +23,9 @@ class SseResponse(EventSourceResponse):
     """A response that sends its own heartbeat comments, and cuts a client that does not read."""
 
     _send_headers_immediately = False  # the headers leave with the first frames, which follow at once
+    _timer: asyncio.Handle | None = None
+    _beating: asyncio.Task[None] | None = None
+    """Writes a comment; the library would keep a task per response for that."""
 
     def __init__(
         self, *, heartbeat: float, patience: float, hello: str | bytes, ping: str | bytes,
@@ -55,16 +60,29 @@ class SseResponse(EventSourceResponse):
             self.is_stalled = clock() - since > min(STALL_SECONDS, self._patience)
             raise
 
-    async def _ping(self) -> None:
-        """Send the greeting, unless the first frames carried it, and then heartbeats."""
-        try:
-            if self._hello:
-                await self.write_frames(b"")
-            while True:
-                await asyncio.sleep(self._ping_interval)
-                await self.write_frames(self._ping_line)
-        except (ConnectionResetError, RuntimeError):  # a write after the end raises RuntimeError
-            return
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        writer = await web.StreamResponse.prepare(self, request)
+        if self._timer is None:  # aiohttp prepares the response once more after its end
+            self._timer = asyncio.get_running_loop().call_soon(self._beat, b"")
+        return writer
+
+    def _beat(self, words: bytes) -> None:
+        """Send a heartbeat, or at first the greeting, unless the first frames carried it."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._ping_interval, self._beat, self._ping_line)
+        if (words or self._hello) and (self._beating is None or self._beating.done()):
+            self._beating = loop.create_task(self._write_comment(words), name="heartbeat")
+
+    async def _write_comment(self, words: bytes) -> None:
+        with suppress(ConnectionResetError, RuntimeError):  # a write after the end raises RuntimeError
+            await self.write_frames(words)
+
+    async def __aexit__(self, *raised: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._beating is not None and not self._beating.done():
+            self._beating.cancel()
+            await asyncio.wait([self._beating])
 
 
 def comment_line(words: str | bytes) -> bytes:

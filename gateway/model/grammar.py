@@ -1,7 +1,7 @@
 """Which event may follow which: tables and one look-up; the laws of the stream, checked on every record."""
 
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
+from enum import StrEnum, auto
 from typing import Any
 
 import msgspec
@@ -44,13 +44,13 @@ class GrammarError(Exception):
     """An event came where the laws of the stream allow none such."""
 
 
-class TurnPhase(Enum):
+class TurnPhase(StrEnum):
     IDLE = auto()
     RUNNING = auto()
     SUSPENDED = auto()
 
 
-class ScopePhase(Enum):
+class ScopePhase(StrEnum):
     """Where one scope is in what it says."""
 
     QUIET = auto()
@@ -158,7 +158,7 @@ class Grammar:
         if kind in _TURN_EVENTS:
             self._check_turn(event)
         elif kind not in ALLOWED[self.turn]:
-            raise GrammarError(f"{event.name} while the turn is {self.turn.name.lower()}")
+            raise GrammarError(f"{event.name} while the turn is {self.turn}")
         elif (rule := _RULES.get(kind)) is not None:
             rule(self, event, scope_id)
 
@@ -175,13 +175,14 @@ class Grammar:
         return True
 
     def _check_turn(self, event: Event) -> None:
-        after = TURN_TRANSITIONS[self.turn].get(type(event))
+        kind = type(event)
+        after = TURN_TRANSITIONS[self.turn].get(kind)
         if after is None:
-            raise GrammarError(f"{event.name} while the turn is {self.turn.name.lower()}")
-        if isinstance(event, TurnSuspended | TurnEnded):
+            raise GrammarError(f"{event.name} while the turn is {self.turn}")
+        if kind is TurnEnded or kind is TurnSuspended:
             self._nothing_left_open(event)
-        if isinstance(event, TurnEnded):
-            self.scopes = {ROOT: ScopeState()}
+        if kind is TurnEnded and len(self.scopes) > 1:
+            self.scopes = {ROOT: self.scopes[ROOT]}
         self.turn = after
 
     def _nothing_left_open(self, event: Event) -> None:
@@ -202,19 +203,17 @@ class Grammar:
         scope = self.scopes.get(scope_id)
         if scope is None:
             raise GrammarError(f"{event.name} in scope {scope_id}, which was never opened")
-        after = SCOPE_TRANSITIONS[scope.phase].get(type(event))
+        kind = type(event)
+        after = SCOPE_TRANSITIONS[scope.phase].get(kind)
         if after is None:
-            raise GrammarError(f"{event.name} while scope {scope_id} is {scope.phase.name.lower()}")
-        if not isinstance(event, MessageStarted) and event.message_id != scope.message_id:
+            raise GrammarError(f"{event.name} while scope {scope_id} is {scope.phase}")
+        if kind is MessageStarted:
+            scope.message_id = event.message_id
+        elif event.message_id != scope.message_id:
             raise GrammarError(f"{event.name} of message {event.message_id} inside message {scope.message_id}")
-        _SCOPE_RULES[type(event)](self, scope, event, scope_id)
+        elif (rule := _BLOCK_RULES.get(kind)) is not None:
+            rule(self, scope, event, scope_id)
         scope.phase = after
-
-    def _start_message(self, scope: ScopeState, event: MessageStarted, scope_id: str) -> None:
-        scope.message_id = event.message_id
-
-    def _keep(self, scope: ScopeState, event: Event, scope_id: str) -> None:
-        pass
 
     def _start_block(self, scope: ScopeState, event: BlockStarted, scope_id: str) -> None:
         if (event.kind is BlockKind.TOOL_USE) is not (event.call is not None):
@@ -302,16 +301,13 @@ def _parsed(text: str) -> object:
 
 
 _TURN_EVENTS = frozenset((TurnStarted, TurnSuspended, TurnResumed, TurnEnded))
-_SCOPE_RULES: dict[type[Event], Callable[[Grammar, ScopeState, Any, str], None]] = {
-    MessageStarted: Grammar._start_message,
-    MessageAnnotated: Grammar._keep,
-    MessageEnded: Grammar._keep,
+_BLOCK_RULES: dict[type[Event], Callable[[Grammar, ScopeState, Any, str], None]] = {
     BlockStarted: Grammar._start_block,
     BlockDelta: Grammar._grow_block,
     BlockEnded: Grammar._end_block,
 }
 _RULES: dict[type[Event], Callable[[Grammar, Any, str], None]] = {
-    **dict.fromkeys(_SCOPE_RULES, Grammar._speak),
+    **dict.fromkeys((MessageStarted, MessageAnnotated, MessageEnded, *_BLOCK_RULES), Grammar._speak),
     ToolStatusChanged: Grammar._know_call,
     ToolOutput: Grammar._know_call,
     ToolReturned: Grammar._end_call,

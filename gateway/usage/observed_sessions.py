@@ -49,12 +49,10 @@ class StreamWatchers:
 
         return leave
 
-    def record_sent(self, key: StreamKey, record: m.Record) -> None:
-        """A record that is no delta went to all who watch the session under this key."""
-        watching = self._open.get((record.session_id, key))
-        if watching is not None and (feature := feature_of(record.event)) is not None:
-            for name, client in watching:
-                self._counts.count(key.dialect, name, client, FEATURE, feature)
+    def count_sent(self, session_id: str, key: StreamKey, feature: str) -> None:
+        """Count a feature that went to all who watch the session under this key."""
+        for name, client in self._open.get((session_id, key), ()):
+            self._counts.count(key.dialect, name, client, FEATURE, feature)
 
 
 class ObservedSessions:

@@ -5,7 +5,16 @@ from gateway.model import SupportLevel
 from .binding_reader import UnreadableBody
 from .encoder import NO_BINDINGS, FrameEncoder
 from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
-from .features import FEATURES, LEVEL_MEANINGS, LEVEL_SYMBOLS, LOST_LEVELS, Feature, feature_of, losses_between
+from .features import (
+    FEATURE_EVENTS,
+    FEATURES,
+    LEVEL_MEANINGS,
+    LEVEL_SYMBOLS,
+    LOST_LEVELS,
+    Feature,
+    feature_of,
+    losses_between,
+)
 from .filters import UnknownWord
 from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableFrame
 from .json_schema import schema_text
@@ -22,6 +31,7 @@ from .wire_schemas import Schema, WireSchemas, any_of
 
 __all__ = [
     "FEATURES",
+    "FEATURE_EVENTS",
     "LEVEL_MEANINGS",
     "LEVEL_SYMBOLS",
     "LOST_LEVELS",

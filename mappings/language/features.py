@@ -116,6 +116,8 @@ def _index_features() -> dict[type[m.Event], dict[str, FeatureRule]]:
 
 
 _FEATURES_BY_EVENT = _index_features()
+FEATURE_EVENTS: frozenset[type[m.Event]] = frozenset(_FEATURES_BY_EVENT)
+"""The events that may be instances of a feature."""
 
 
 def losses_between(first: "Table", second: "Table") -> tuple[list[str], list[str]]:

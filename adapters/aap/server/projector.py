@@ -35,6 +35,9 @@ class CallRegistry:
     `shown_calls` are calls of sub-agents that the client was asked about; `returned` are calls whose result it sent.
     """
 
+    events = frozenset((m.TurnStarted, m.InputRequested, m.InputAccepted))
+    """The events that change it."""
+
     def __init__(self) -> None:
         self.shown_calls: set[str] = set()
         self.returned: set[str] = set()
@@ -67,7 +70,8 @@ class DeltaProjector(ProjectorBase):
         event = record.event
         if type(event) is m.BlockDelta and record.scope_id == m.ROOT:  # nine records of ten
             return self.words[event.kind](record, event, NO_BINDINGS)
-        self.known.feed(record, event)
+        if type(event) in CallRegistry.events:
+            self.known.feed(record, event)
         if type(event) is m.ToolReturned and event.call_id in self.known.returned:
             return NO_FRAMES  # the client sent this result itself
         if record.scope_id != m.ROOT:

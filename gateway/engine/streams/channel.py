@@ -1,6 +1,6 @@
 """One projection of one session: frames are made once, and kept within bounds for the slower readers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 import gateway.model as m
@@ -17,11 +17,6 @@ CHUNK_BYTES = 300
 """The bytes that a chunk takes beside its frames."""
 
 _TURN_YIELDS = frozenset((m.TurnEnded, m.TurnSuspended))
-RecordObserver = Callable[[m.Record], None]
-
-
-def ignore(record: m.Record) -> None:
-    """Count nothing: the record is read again."""
 
 
 class ChannelReader(Protocol):
@@ -36,14 +31,13 @@ class Channel:
     """One projector and the chunks it has made, for all who watch a session with the same dialect and options."""
 
     def __init__(
-        self, projector: Projector, seq: int, not_sent: RecordObserver = ignore, sent: RecordObserver = ignore,
+        self, projector: Projector, counted: Collection[type[m.Event]] = (),
+        count: Callable[[m.Record, bool], None] | None = None,
     ) -> None:
         self.projector = projector
-        self.not_sent = not_sent
-        """Called with each record for which the projector has no frame."""
-        self.sent = sent
-        """Called with each other record, except deltas."""
-        self.seq = seq
+        self._counted, self._count = counted, count
+        """Called with each record of these events, and whether the projector has a frame for it."""
+        self.seq = 0
         self.base = 0
         """How many chunks were dropped already."""
         self.chunks: list[Chunk] = []
@@ -60,11 +54,12 @@ class Channel:
             if kind is m.BlockDelta:  # nine records of ten
                 if frames:
                     chunks.append(Chunk(record.seq, frames, False))
-            elif frames or kind in _TURN_YIELDS:
+                continue
+            has_chunk = bool(frames) or kind in _TURN_YIELDS
+            if has_chunk:
                 chunks.append(Chunk(record.seq, frames, kind in _TURN_YIELDS, kind is m.TurnEnded))
-                self.sent(record)
-            else:
-                self.not_sent(record)
+            if kind in self._counted and self._count is not None:
+                self._count(record, has_chunk)
         if records:
             self.seq = records[-1].seq
         if len(self.readers) > 1:

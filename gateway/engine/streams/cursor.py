@@ -24,6 +24,8 @@ PAGE = 512
 """How many records of the log are read at once."""
 DELETION_WAIT_SECONDS = 1.0
 """How long a subscriber whose log is gone waits for the record that says that the session was deleted."""
+FEW_RECORDS = 32
+"""So many records are projected without waiting for a slice of time: a short turn has no more."""
 MAX_INLINE_HISTORY = 256
 """A session that begins with more messages than that is projected in a thread."""
 SEQ = attrgetter("seq")
@@ -35,10 +37,11 @@ async def feed_channel(channel: Channel, records: Sequence[m.Record]) -> None:
     if isinstance(first, m.SessionCreated) and len(first.history) > MAX_INLINE_HISTORY:
         await asyncio.to_thread(channel.feed, records[:1])
         records = records[1:]
+    few = FEW_RECORDS
     while records:
-        if len(records) > GROUP:
+        if len(records) > few:
             await next_slice()
-        records = records[channel.take_some(records):]
+        records, few = records[channel.take_some(records):], 0
 
 
 class StreamPosition(Struct):
@@ -69,9 +72,8 @@ class CatchUp:
         self._counted: FramePlace | None = None
         """From where on frames are counted, and how many have been read; None until the first snapshot is kept."""
         self._is_flushed = False
-        not_sent = partial(hub.observer.record_not_sent, key)
-        sent = partial(hub.observer.record_sent, key)
-        self.channel = Channel(hub.projector(key.dialect, key.options), 0, not_sent, sent)
+        projector, observer = hub.projector(key.dialect, key.options), hub.observer
+        self.channel = Channel(projector, observer.counted_events, partial(observer.count_record, key))
 
     async def read_page(self) -> list[Chunk]:
         """The chunks of the next records that the feed has published, without those that the subscriber has had."""

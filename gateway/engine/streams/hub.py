@@ -2,7 +2,7 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Protocol
 
 import gateway.model as m
@@ -46,10 +46,11 @@ class StreamObserver(Protocol):
     def events(self, dialect: str, count: int) -> None: ...
     def subscribed(self, change: int) -> None: ...
     def cut(self) -> None: ...
-    def record_not_sent(self, key: StreamKey, record: m.Record) -> None:
-        """The dialect had no frame for this record."""
-    def record_sent(self, key: StreamKey, record: m.Record) -> None:
-        """The dialect had frames for this record, which is no delta."""
+    @property
+    def counted_events(self) -> Collection[type[m.Event]]:
+        """The events whose records are counted; deltas are not among them."""
+    def count_record(self, key: StreamKey, record: m.Record, is_sent: bool) -> None:
+        """A record was projected; `is_sent` says whether the dialect had a frame for it."""
 
 
 class Hub:
@@ -105,7 +106,7 @@ class Hub:
     ) -> AsyncIterator[Chunk]:
         """The chunks of the records after `after` and up to `upto`, read from the log in pages."""
         key = StreamKey(dialect, options)
-        channel = Channel(self.projector(dialect, options), 0)
+        channel = Channel(self.projector(dialect, options))
         await self.recall(channel, session_id, key, after)
         origin, frames = self.snapshots.counted(session_id, key, after)
         while channel.seq < upto:

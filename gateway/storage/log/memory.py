@@ -187,14 +187,15 @@ class MemoryLog:
 
     def _note(self, record: m.Record) -> None:
         event = record.event
-        if isinstance(event, m.TurnStarted):
+        kind = type(event)
+        if kind is m.TurnStarted:
             self._in_turn[record.session_id] = None
             self._remember(record.turn_id or "", record.session_id)
-        elif isinstance(event, m.TurnEnded):
+        elif kind is m.TurnEnded:
             self._in_turn.pop(record.session_id, None)
         elif isinstance(event, m.InputRequested):
             self._remember(event.request_id, record.session_id)
-        if type(event) in m.SUMMARY_EVENTS:
+        if kind in m.SUMMARY_EVENTS:
             head = self._heads[record.session_id]
             self._lists.take(head.owner, head.ordinal, record)
             self._texts.changed(head)

@@ -18,7 +18,7 @@ from tests.support.gateway_server import Served
 GREETING = "Hello there"
 PACED, BURST = 20, 200
 """Deltas of the shorter of two turns; the longer one has twice as many."""
-REST = 5.0
+REST = 11.0
 """Simulated seconds after which nothing of an earlier turn is still at work."""
 
 

@@ -83,11 +83,12 @@ class CountingMetrics:
     def cut(self) -> None:
         self.cuts += 1
 
-    def record_not_sent(self, key: StreamKey, record: m.Record) -> None:
-        self.silent.append(record.event.name)
+    @property
+    def counted_events(self) -> frozenset[type[m.Event]]:
+        return frozenset(m.EVENTS) - {m.BlockDelta}
 
-    def record_sent(self, key: StreamKey, record: m.Record) -> None:
-        self.sent.append(record.event.name)
+    def count_record(self, key: StreamKey, record: m.Record, is_sent: bool) -> None:
+        (self.sent if is_sent else self.silent).append(record.event.name)
 
 
 class PlainProjector:
