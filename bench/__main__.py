@@ -19,7 +19,9 @@ EPILOG = """\
 example:  python -m bench --quick --only burst paced --json found.json
 
 All scenarios take about 20 minutes on two quiet cores, half of them for `growth`; the last line says how many seconds
-each took.
+each took. Progress goes to the error output: one line that changes on a terminal, a line per scenario elsewhere. Each
+aim stands beside its row with ✓ or ✗, and the end says how many are met and which are missed.
+`python -m bench.page found.json` writes the figures into docs/production.md.
 
 Figures are medians, with half their spread in percent; a ratio is ours to the bare server's, or to whom the row names,
 of runs that lay side by side in time, with the lowest and the highest in brackets. The machine's noise is in the
@@ -74,10 +76,12 @@ def _rows(
     try:
         with TemporaryDirectory(prefix="dragoman-bench-") as folder:
             bench = Bench(effort, cores, Path(folder), _tell, million, litellm)
-            for name in names:
+            for place, name in enumerate(names, 1):
                 started = time.perf_counter()
+                _tell_scenario(f"{place} of {len(names)}: {name} …")
                 yield from (SCENARIOS | PARTS)[name](bench)
                 took[name] = time.perf_counter() - started
+                _tell_scenario(f"{place} of {len(names)}: {name} took {took[name]:.0f} seconds")
     finally:
         os.sched_setaffinity(0, before)
         _tell("")
@@ -87,6 +91,12 @@ def _tell(line: str) -> None:
     """Show progress on a terminal; a file or a pipe gets none."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _tell_scenario(line: str) -> None:
+    """Show in a file or a pipe how far the run is."""
+    if not sys.stderr.isatty():
+        print(line, file=sys.stderr, flush=True)
 
 
 def _show(rows: Sequence[Row], took: Mapping[str, float]) -> None:
@@ -100,6 +110,8 @@ def _show(rows: Sequence[Row], took: Mapping[str, float]) -> None:
     for lines in tables(rows, COLUMNS, COLUMNS_OF):
         print(lines)
         print()
+    judged = [row for row in rows if row.met is not None]
+    print(f"{sum(row.met is True for row in judged)} of {len(judged)} aims are met")
     for line in missed(rows):
         print(f"missed: {line}")
     for note in notes(rows):

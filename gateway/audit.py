@@ -1,5 +1,6 @@
 """The audit log: lines of JSON that say who created, changed, revoked and deleted what."""
 
+import asyncio
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,8 @@ from gateway.private_files import make_private_folder
 
 log = logging.get_logger("dragoman.audit")
 
+WAKE_SECONDS = 0.02
+"""A server that is killed loses the lines of so many seconds, at most, of what it has answered."""
 SERVER_CALLER = Caller(user="server")
 """The actor of what the server does by itself."""
 
@@ -22,7 +25,8 @@ class AuditLog:
     """Writes one line per event: `at`, `event`, `actor`, `key`, `address`, `target`.
 
     No line has contents of messages or secrets. The file is opened for each line, so that another program may rotate
-    it. A thread writes, so that nobody waits for the disk; it is woken once for all lines that it has not taken yet.
+    it. A thread writes, so that nobody waits for the disk. To wake it takes longer than all else that a line costs, so
+    it is woken once for the lines of WAKE_SECONDS.
     """
 
     def __init__(self, file: Path, clock: Clock) -> None:
@@ -31,22 +35,23 @@ class AuditLog:
         self._thread: ThreadPoolExecutor | None = None
         self._is_failing = False
         self._lines: deque[bytes] = deque()
-        self._is_woken = False
-        """Whether the thread will look for lines; it says no before it looks, so that no line is left behind."""
+        self._timer: asyncio.TimerHandle | None = None
 
     def write(self, event: str, caller: Caller | None, target: str) -> None:
         """Write that the caller (the server itself, if None) did this."""
         who = caller or SERVER_CALLER
         line = audit_line(self._clock(), event, who.user, who.key, who.address, target)
+        self._lines.append(line)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WAKE_SECONDS, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "dragoman-audit")
-        self._lines.append(line)
-        if not self._is_woken:
-            self._is_woken = True
-            self._thread.submit(self._add_all)
+        self._thread.submit(self._add_all)
 
     def _add_all(self) -> None:
-        self._is_woken = False
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         try:
             if lines:
@@ -60,6 +65,9 @@ class AuditLog:
 
     def close(self) -> None:
         """Wait until all lines are written."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._wake()
         if self._thread is not None:
             self._thread.shutdown(wait=True)
             self._thread = None

@@ -68,7 +68,8 @@ def read_json_in_steps(text: bytes | str, most: int = MAX_JSON_ITEMS) -> Steps[A
     A decoder cannot be interrupted: the items are counted before the text is decoded, so that decoding is never long.
     """
     written = text if isinstance(text, bytes) else text.encode(errors="replace")
-    yield from _check_items(written, most)
+    if len(written) > most:  # a shorter text has no room for so many
+        yield from _check_items(written, most)
     if len(written) > _PIECE:
         yield
     try:

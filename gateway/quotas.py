@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol
 
 from gateway.errors import RateLimited
@@ -54,15 +55,20 @@ class QuotaUsage:
 class QuotaSlot:
     """A reserved place that counts against a quota until it is closed; a second close does nothing."""
 
-    __slots__ = ("_give_back", "is_open")
+    __slots__ = ("_at_close", "is_open")
 
     def __init__(self, give_back: Callable[[], None]) -> None:
-        self._give_back, self.is_open = give_back, True
+        self._at_close, self.is_open = [give_back], True
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Call this, too, when the place is closed."""
+        self._at_close.append(callback)
 
     def close(self) -> None:
         if self.is_open:
             self.is_open = False
-            self._give_back()
+            for callback in self._at_close:
+                callback()
 
     def __enter__(self) -> "QuotaSlot":
         return self
@@ -132,7 +138,7 @@ class Quotas:
         """Reserve a place for an open stream or socket; raises `RateLimited`."""
         self.check(owner, "streams")
         self.add(owner, streams=1)
-        return QuotaSlot(lambda: self.add(owner, streams=-1))
+        return QuotaSlot(partial(self.add, owner, streams=-1))
 
     def set_usage(self, owner: str, counted: QuotaName, number: int) -> None:
         """Take over a number from the store that all servers share."""
@@ -140,7 +146,7 @@ class Quotas:
 
     def check(self, owner: str, counted: QuotaName, more: int = 1) -> None:
         """Raise `RateLimited` if the owner may not have so many more."""
-        most = self.limit_of(owner, counted)
+        most = None if owner == SYSTEM_OWNER else getattr(self.quota(), counted)
         if most is not None and getattr(self.usage_of(owner), counted) + more > most:
             raise self.limit_error(owner, counted)
 

@@ -71,6 +71,8 @@ class TurnRoutes:
     def __init__(self, rules: Sequence[RouteSettings], resources: Resources, clock: Clock) -> None:
         self._resources, self._clock = resources, clock
         self._rules = [RouteRule(one) for one in rules]
+        self.headers = _headers_of(rules)
+        """The headers, in lower case, that rules look at."""
         self._withdrawn: set[str] = set()
         self._storing: set[asyncio.Task[None]] = set()
 
@@ -86,15 +88,11 @@ class TurnRoutes:
         if [rule.id for rule in new] != [rule.id for rule in self._rules]:
             log.info("routes_changed", routes=[shown(rule.settings) for rule in new])
         self._rules = [old.get(rule.id, rule) for rule in new]
-
-    @property
-    def headers(self) -> frozenset[str]:
-        """The headers, in lower case, that rules look at."""
-        return frozenset(name.lower() for rule in self._rules for name in rule.settings.header)
+        self.headers = _headers_of(rules)
 
     def marked(self, caller: Caller, commands: Sequence[m.AnyCommand]) -> Sequence[m.AnyCommand]:
         """The commands of this caller, with the names of the rules that its request fits."""
-        via = tuple(rule.name for rule in self._rules if rule.looks_at_requests and rule.fits_request(caller))
+        via = tuple([rule.name for rule in self._rules if rule.looks_at_requests and rule.fits_request(caller)])
         if not via:
             return commands
         return [replace(one, via=via) if isinstance(one, m.SendMessage | m.Compact) else one for one in commands]
@@ -133,6 +131,10 @@ class TurnRoutes:
     async def close(self) -> None:
         """Wait until withdrawals are stored."""
         await asyncio.gather(*self._storing)
+
+
+def _headers_of(rules: Sequence[RouteSettings]) -> frozenset[str]:
+    return frozenset(name.lower() for rule in rules for name in rule.header)
 
 
 def place_of(session_id: str) -> float:

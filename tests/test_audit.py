@@ -9,7 +9,7 @@ from gateway.audit import AuditLog, append_line, audit_line
 from gateway.ports import Caller
 
 
-def test_a_line_tells_who_did_what_and_a_file_is_added_to(tmp_path: Path) -> None:
+async def test_a_line_tells_who_did_what_and_a_file_is_added_to(tmp_path: Path) -> None:
     file = tmp_path / "data" / "audit.jsonl"
     append_line(file, audit_line(0, "first", "root", "", "", "x"))
     audit = AuditLog(file, lambda: 1.5)
@@ -26,17 +26,17 @@ def test_a_line_tells_who_did_what_and_a_file_is_added_to(tmp_path: Path) -> Non
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_log_that_cannot_be_written_is_told_once_and_stops_nobody(tmp_path: Path) -> None:
+async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with capture_logs() as lines:
         audit = AuditLog(tmp_path / "file" / "audit.jsonl", lambda: 0.0)
         for _ in range(3):
             audit.write("key.created", None, "x")
-        audit.close()
+            audit.close()  # the lines so far are written
     assert [line["event"] for line in lines] == ["audit_not_written"]
 
 
-def test_every_line_of_a_burst_is_written_once_and_in_order(tmp_path: Path) -> None:
+async def test_every_line_of_a_burst_is_written_once_and_in_order(tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     audit = AuditLog(file, lambda: 0.0)
     for number in range(2000):

@@ -127,9 +127,9 @@ def _check_backend_event(event: m.AnyEvent) -> m.AnyEvent:
     kind = type(event)
     if kind not in m.BACKEND_EVENTS:
         raise m.GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not an event that a backend may yield")
-    if isinstance(event, m.ScopeStatusChanged) and event.status is m.ScopeStatus.ARCHIVED:
+    if type(event) is m.ScopeStatusChanged and event.status is m.ScopeStatus.ARCHIVED:
         raise m.GrammarError("a backend may not archive a sub-agent")
-    if isinstance(event, m.SessionUpdated) and event.agent is not None:
+    if type(event) is m.SessionUpdated and event.agent is not None:
         raise m.GrammarError("a backend may not change the agent of a session")
     return ensure_serializable(event)
 
@@ -139,26 +139,24 @@ W = TypeVar("W", bound=m.Event | m.Fault)
 
 def ensure_serializable(value: W) -> W:
     """The event as the log would return it; raises `GrammarError` if the log could not store it."""
-    kind, name = type(value), getattr(value, "name", "a fault")
     try:
         plain = msgspec.to_builtins(value, builtin_types=(bytes,))
-        return msgspec.json.decode(_to_json(plain), type=kind)
+        try:
+            written = orjson.dumps(plain)
+        except TypeError:
+            check_limits(plain)
+            raise
+        if written.count(b"{") + written.count(b"[") > MAX_JSON_DEPTH:  # few brackets cannot be nested too deep
+            check_limits(plain)
+        return msgspec.json.decode(written, type=type(value))
     except JsonLimitExceeded as error:
-        raise m.GrammarError(f"{name} has a field that exceeds a limit: {error}") from None
+        raise m.GrammarError(f"{_name_of(value)} has a field that exceeds a limit: {error}") from None
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise m.GrammarError(f"{name} has a field that cannot be written: {error}") from None
+        raise m.GrammarError(f"{_name_of(value)} has a field that cannot be written: {error}") from None
 
 
-def _to_json(plain: object) -> bytes:
-    """The JSON of a value; few brackets cannot be nested too deep. Raises `JsonLimitExceeded` or `TypeError`."""
-    try:
-        written = orjson.dumps(plain)
-    except TypeError:
-        check_limits(plain)
-        raise
-    if written.count(b"{") + written.count(b"[") > MAX_JSON_DEPTH:
-        check_limits(plain)
-    return written
+def _name_of(value: m.Event | m.Fault) -> str:
+    return value.name if isinstance(value, m.Event) else "a fault"
 
 
 def ensure_serializable_fault(fault: m.Fault) -> m.Fault:

@@ -15,7 +15,6 @@ from gateway.ports import (
     StreamSlot,
     Subscription,
 )
-from gateway.quotas import QuotaSlot
 from mappings.language import feature_of
 
 from .request_counter import key_of
@@ -105,18 +104,12 @@ class ObservedSessions:
         if caller is None:
             return await self._sessions.subscribe(owner, session_id, dialect, options, after=after, place=place)
         reserved = self._sessions.reserve_stream(owner) if place is None else place
-        leave = self._watchers.add(session_id, StreamKey(dialect, options), caller)
-
-        def give_back() -> None:
-            leave()
-            reserved.close()
-
-        watched = QuotaSlot(give_back)
+        reserved.on_close(self._watchers.add(session_id, StreamKey(dialect, options), caller))
         try:
             return await self._sessions.subscribe(
-                owner, session_id, dialect, options, after=after, place=watched)
+                owner, session_id, dialect, options, after=after, place=reserved)
         except BaseException:
-            watched.close()
+            reserved.close()
             raise
 
     def _count(self, features: Iterable[str]) -> None:

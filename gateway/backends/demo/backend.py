@@ -177,12 +177,12 @@ def _split_json(demo: DemoTurn) -> list[str]:
     return [text[at:at + INPUT_FRAGMENT_LENGTH] for at in range(0, len(text), INPUT_FRAGMENT_LENGTH)]
 
 
-def _split_reply(text: str) -> Iterator[str]:
+def _split_reply(text: str) -> list[str]:
     """The text word by word; a very long text in at most `MAX_PIECES` pieces."""
     if len(text) <= LONG_TEXT:
-        return (match[0] for match in _WORD.finditer(text))
+        return _WORD.findall(text)
     size = -(-len(text) // MAX_PIECES)
-    return (text[at:at + size] for at in range(0, len(text), size))
+    return [text[at:at + size] for at in range(0, len(text), size)]
 
 
 _WORD = re.compile(r"\S+\s*|\s+")

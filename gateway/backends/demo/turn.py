@@ -113,6 +113,8 @@ class DemoTurn:
 
 def _with_attachments(text: str, content: m.Content) -> str:
     """The text, and the number of its images and files."""
+    if isinstance(content, str):
+        return text
     parts = m.parts_of(content)
     counts = {name: sum(isinstance(part, kind) for part in parts) for name, kind in _ATTACHMENTS.items()}
     seen = [f"[{count} {kind}{'s' if count > 1 else ''}]" for kind, count in counts.items() if count]
@@ -121,10 +123,11 @@ def _with_attachments(text: str, content: m.Content) -> str:
 
 def count_usage(writer: EventWriter, input_words: int) -> m.Usage:
     """The usage of a message, with one token per word."""
-    thinking = sum(count_words(text) for kind, text in writer.texts if kind is m.BlockKind.THINKING)
-    words = sum(count_words(text) for kind, text in writer.texts if kind is not m.BlockKind.THINKING)
-    return m.Usage(
-        input_tokens=input_words, output_tokens=words + thinking + len(writer.calls), thinking_tokens=thinking)
+    words = thinking = 0
+    for kind, text in writer.texts:
+        words += (count := count_words(text))
+        thinking += count if kind is m.BlockKind.THINKING else 0
+    return m.Usage(input_tokens=input_words, output_tokens=words + len(writer.calls), thinking_tokens=thinking)
 
 
 def count_words(text: str) -> int:

@@ -80,14 +80,13 @@ class Hub:
 
     def reserve_slot(self, owner: str, tally: Quotas) -> QuotaSlot:
         """Reserve room for one subscriber."""
-        own = tally.reserve_stream(owner)
+        slot = tally.reserve_stream(owner)
         self.places += 1
+        slot.on_close(self._give_place_back)
+        return slot
 
-        def give_back() -> None:
-            self.places -= 1
-            own.close()
-
-        return QuotaSlot(give_back)
+    def _give_place_back(self) -> None:
+        self.places -= 1
 
     def subscribe(
         self, session_id: str, head: int, dialect: str, options: StreamOptions, after: int, place: ports.StreamSlot
