@@ -160,3 +160,49 @@ class Quotas:
         has, most = getattr(self.usage_of(owner), counted), self.limit_of(owner, counted)
         return RateLimited(
             text.format(has=has, most=most), retry_after=seconds, details={"retry_after": round(seconds)})
+
+
+class StoreTally(Protocol):
+    """Takes over what each owner has from a store that several servers share."""
+
+    @property
+    def quota(self) -> Callable[[], QuotaLimits]: ...
+    @property
+    def by_owner(self) -> dict[str, QuotaUsage]: ...
+    def add(self, owner: str) -> None:
+        """Forget the owner if the owner has nothing."""
+    def set_usage(self, owner: str, counted: QuotaName, number: int) -> None: ...
+    def limit_of(self, owner: str, counted: QuotaName) -> int | None: ...
+    def limit_error(self, owner: str, counted: QuotaName) -> RateLimited: ...
+
+
+class PartQuotas:
+    """Takes over the numbers of one partition; the sum of all partitions is what the quotas hold the owner to.
+
+    The numbers of other partitions may be some heartbeats old, so that servers which create at the same time may exceed
+    a quota by what they create meanwhile.
+    """
+
+    def __init__(self, whole: Quotas) -> None:
+        self._whole = whole
+        self.quota, self.add, self.limit_error = whole.quota, whole.add, whole.limit_error
+        self._here: dict[tuple[str, QuotaName], int] = {}
+
+    @property
+    def by_owner(self) -> dict[str, QuotaUsage]:
+        return self._whole.by_owner
+
+    def set_usage(self, owner: str, counted: QuotaName, number: int) -> None:
+        """Take over how much the owner has in this partition."""
+        elsewhere = self._elsewhere(owner, counted)
+        self._here[owner, counted] = number
+        self._whole.set_usage(owner, counted, elsewhere + number)
+
+    def limit_of(self, owner: str, counted: QuotaName) -> int | None:
+        """How much of it the owner may have in this partition."""
+        most = self._whole.limit_of(owner, counted)
+        return None if most is None else most - self._elsewhere(owner, counted)
+
+    def _elsewhere(self, owner: str, counted: QuotaName) -> int:
+        total: int = getattr(self._whole.usage_of(owner), counted)
+        return max(0, total - self._here.get((owner, counted), 0))

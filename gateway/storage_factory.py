@@ -20,7 +20,7 @@ from gateway.ports import (
     ResponseStore,
     TokenBuckets,
 )
-from gateway.quotas import Quotas
+from gateway.quotas import PartQuotas, Quotas, StoreTally
 from gateway.resources import KeyStore
 from gateway.storage import UNSEALED, Database, FernetSeal, Seal, load_or_create_key
 from gateway.storage.log import MemoryLog, SqliteLog, SqliteOwnerTraces
@@ -35,7 +35,7 @@ from gateway.storage.resources import (
 )
 
 if TYPE_CHECKING:
-    from gateway.storage.redis import RedisClient, RedisOwnerTraces
+    from gateway.storage.redis import RedisOwnerTraces, SharedRedis
 
 DATABASE_FILE = "dragoman.db"
 MAX_READ = 10_000
@@ -104,26 +104,32 @@ def make_seal(config: Config) -> Seal:
 
 
 def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """Return the storage on a Redis server; its modules are imported only here."""
-    from gateway.storage.log.redis import RedisLog
-    from gateway.storage.redis import RedisTokenBuckets
+    """Return the storage on a Redis server or a cluster; its modules are imported only here."""
+    from gateway.storage.log.redis import PartitionedLog, RedisLog
+    from gateway.storage.redis import RedisPartitions, RedisTokenBuckets
     from gateway.storage.resources.redis import RedisKeyTable, RedisResources
     from gateway.storage.resources.redis_responses import RedisResponses
 
     fsync, seal, redis = config.durability == "fsync", make_seal(config), make_redis(config)
+    most, tallies, log = lambda: limits().max_sessions, list[StoreTally]([tally]), None
+    if isinstance(redis, RedisPartitions):
+        tallies = [PartQuotas(tally) for _ in redis.parts]
+        log = PartitionedLog(redis, fsync=fsync, seal=seal, tallies=tallies, most=most)
     return Storage(
-        RedisLog(redis, fsync=fsync, seal=seal, tally=tally, most=lambda: limits().max_sessions),
-        RedisResources(redis, clock, _most_resources(limits), seal, tally), RedisResponses(redis, clock, seal=seal),
+        log or RedisLog(redis.parts[0], fsync=fsync, seal=seal, tally=tally, most=most),
+        RedisResources(redis, clock, _most_resources(limits), seal, tallies), RedisResponses(redis, clock, seal=seal),
         RedisKeyTable(redis), _count_nothing, RedisTokenBuckets(redis),
     )
 
 
-def make_redis(config: Config) -> "RedisClient":
-    from gateway.storage.redis import RedisAddress, RedisClient
+def make_redis(config: Config) -> "SharedRedis":
+    """The client of the Redis server, or of the cluster, that the settings name; it is not open."""
+    from gateway.storage.redis import RedisAddress, RedisClient, RedisPartitions
 
-    base = config.file.parent if config.file else Path()
-    return RedisClient(
-        RedisAddress.read(config.log, base), lease=config.limits.lease_seconds, fsync=config.durability == "fsync",
+    address = RedisAddress.read(config.log, config.file.parent if config.file else Path())
+    kind: type[RedisClient | RedisPartitions] = RedisPartitions if address.nodes else RedisClient
+    return kind(
+        address, lease=config.limits.lease_seconds, fsync=config.durability == "fsync",
         name=f"{socket.gethostname()}:{config.port}")
 
 
@@ -180,7 +186,7 @@ def make_session_service(
     if isinstance(runtime.log, MemoryLog | SqliteLog):
         return local_session_service(runtime, table, hub)
     from gateway.cluster import cluster_session_service
-    from gateway.storage.log.redis import RedisLog
+    from gateway.storage.log.redis import PartitionedLog, RedisLog
 
-    assert isinstance(runtime.log, RedisLog), "there is no other log"
+    assert isinstance(runtime.log, RedisLog | PartitionedLog), "there is no other log"
     return cluster_session_service(runtime, table, hub, runtime.log, stop)

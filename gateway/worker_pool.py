@@ -50,7 +50,7 @@ class WorkerFailed(Exception):
 
 def check_workers(config: Config) -> None:
     """Raise `Invalid` if several processes cannot serve these settings."""
-    if not config.log.startswith(("redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://")):
+    if not config.log.startswith("redis"):
         raise Invalid(
             f"several workers need a log that all of them can write, and `log: {config.log}` is for one process; "
             "set `log: redis://HOST:PORT/0` in the settings, or serve with one worker"

@@ -2,16 +2,16 @@
 
 import asyncio
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 
 import structlog
 
 from gateway.engine import Hub, Runtime, SessionCache, SessionTable
 from gateway.errors import GatewayError, Overloaded
-from gateway.storage.log.redis import LeaseLost, RedisLog
-from gateway.storage.redis import RedisUnreachable, read_claim, read_session_ids
+from gateway.storage.log.redis import LeaseLost, SharedLog
+from gateway.storage.redis import RedisClient, RedisUnreachable, read_claim, read_session_ids
 
-from .membership import Lease
+from .membership import Leases
 from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")
@@ -34,7 +34,7 @@ class HeldSessions:
     """The sessions that this server writes; for each it holds a token, without which Redis stores no records."""
 
     def __init__(
-        self, runtime: Runtime, table: SessionTable, hub: Hub, log: RedisLog, channels: SessionChannels,
+        self, runtime: Runtime, table: SessionTable, hub: Hub, log: SharedLog, channels: SessionChannels,
         relay: StreamRelay,
     ) -> None:
         self.holds = log.holds
@@ -60,7 +60,10 @@ class HeldSessions:
     def evicted(self, session_id: str) -> None:
         """Release the session, which nobody has used for long: the server that needs it next claims it."""
         if (token := self._log.let_go(session_id)) is not None:
-            self._spawn(self._redis.run_script("release", self._redis.replica, session_id, token))
+            self._spawn(self._release(session_id, token))
+
+    async def _release(self, session_id: str, token: str) -> None:
+        await self._redis.part_of(session_id).run_script("release", self._redis.replica, session_id, token)
 
     async def hand_over(self, session_id: str) -> None:
         """Release a session in which no turn runs; its subscribers here follow its next writer."""
@@ -71,7 +74,7 @@ class HeldSessions:
         if token is not None:
             self.drop_copy(session_id)
             self._relay.read_again(session_id)
-            await self._redis.run_script("release", self._redis.replica, session_id, token)
+            await self._release(session_id, token)
 
     async def hand_over_all(self) -> None:
         """Release all idle sessions; if Redis does not answer, the other servers wait until the lease has run out."""
@@ -100,20 +103,21 @@ class HeldSessions:
         if not self.holds(session_id):
             self._table.remove(session_id)
 
-    async def verify(self) -> None:
-        """The lease may have run out, or Redis was away: lose the sessions that it does not have as this server does.
+    async def verify(self, part: RedisClient) -> None:
+        """A lease may have run out, or Redis was away: lose the sessions that it does not have as this server does.
 
         Another server may have claimed or deleted a session meanwhile. A Redis that comes back without its last moments
         may have lost the end of a turn; this server claims such a session again, and closes the turn.
         """
-        held = self._log.held
+        [log] = [one for one in self._log.parts if one.redis is part]
+        held = log.held
         for start in range(0, len(held), PAGE):
             page = held[start:start + PAGE]
-            ours = [(self._log.token_of(one), self._log.stored_head(one)) for one in page]
-            rows = await self._redis.read_all([("HMGET", self._redis.key("s", one), "token", "head") for one in page])
+            ours = [(log.token_of(one), log.stored_head(one)) for one in page]
+            rows = await part.read_all([("HMGET", part.key("s", one), "token", "head") for one in page])
             for session_id, (held_by, stored), (token, head) in zip(page, ours, rows, strict=True):
                 if token is not None and int(head) >= stored:
-                    if token.decode() != held_by == self._log.token_of(session_id):
+                    if token.decode() != held_by == log.token_of(session_id):
                         self.lose(session_id)
                 elif stored:
                     self.lose(session_id)
@@ -135,14 +139,14 @@ class Claims:
     """Finds the server that writes a session, and claims sessions that no server writes."""
 
     def __init__(
-        self, runtime: Runtime, cache: SessionCache, log: RedisLog, held: HeldSessions, lease: Lease,
+        self, runtime: Runtime, cache: SessionCache, log: SharedLog, held: HeldSessions, leases: Leases,
     ) -> None:
         self._runtime = runtime
         self._cache = cache
         self._log = log
         self._redis = log.redis
         self._held = held
-        self._lease = lease
+        self._leases = leases
         self._claiming: dict[str, asyncio.Future[str | None]] = {}
         self._claimed_at: dict[str, float] = {}
         """When this server claimed its sessions, in the loop's time."""
@@ -150,7 +154,7 @@ class Claims:
     async def owner_of(self, session_id: str) -> str | None:
         """The server that writes the session; None if it is this server, which claims the session if it has to."""
         if self._held.holds(session_id):
-            await self._lease.ensure_good()
+            await self._leases.of(session_id).ensure_good()
             if self._held.holds(session_id):
                 return None
         claiming = self._claiming.get(session_id)
@@ -164,10 +168,10 @@ class Claims:
             raise OwnerUnknown("the server is about to stop")
         if not self._log.is_settled(session_id):
             raise OwnerUnknown("the session has just moved to another server; try again")
-        await self._lease.ensure_good()
+        await self._leases.of(session_id).ensure_good()
         self._held.doubtful.pop(session_id, None)
         try:
-            claim = read_claim(await self._redis.run_script(
+            claim = read_claim(await self._redis.part_of(session_id).run_script(
                 "claim", self._redis.replica, session_id, 1 + int(secrets.token_hex(TOKEN_STEP_BYTES), 16)))
             if claim.outcome == "yours":
                 await self._take(session_id, claim.token, claim.head)
@@ -176,7 +180,7 @@ class Claims:
             raise
         if claim.outcome == "lapsed":
             self._held.doubtful[session_id] = None
-            self._lease.mark_doubtful()
+            self._leases.of(session_id).mark_doubtful()
             raise OwnerUnknown("this server has just come back; try again")
         return claim.owner if claim.outcome == "held" else None
 
@@ -189,7 +193,7 @@ class Claims:
         if len(self._claimed_at) > MAX_CLAIM_TIMES:
             del self._claimed_at[next(iter(self._claimed_at))]
         try:
-            await self._lease.ensure_good()
+            await self._leases.of(session_id).ensure_good()
             await self._cache.load(session_id)
         except BaseException:
             self._log.let_go(session_id)
@@ -200,10 +204,13 @@ class Claims:
         claimed_at = self._claimed_at.get(session_id)
         return claimed_at is not None and asyncio.get_running_loop().time() - claimed_at < seconds
 
-    async def take_over(self) -> int:
-        """Claim sessions with an open turn whose server is dead; return how many."""
+    async def take_over(self, parts: Sequence[RedisClient]) -> int:
+        """Claim sessions of these parts with an open turn whose server is dead; return how many."""
+        return sum(await asyncio.gather(*map(self._take_over, parts)))
+
+    async def _take_over(self, part: RedisClient) -> int:
         taken = 0
-        while found := await self._orphans():
+        while found := await self._orphans(part):
             before = taken
             for session_id in found:
                 taken += await self._try_to_claim(session_id)
@@ -211,17 +218,18 @@ class Claims:
                 break
         return taken
 
-    async def _orphans(self) -> list[str]:
+    async def _orphans(self, part: RedisClient) -> list[str]:
         """Some of the sessions with an open turn whose server is dead."""
-        return read_session_ids(await self._redis.run_script("orphans", self._redis.replica, ORPHANS_PER_CLAIM))
+        return read_session_ids(await part.run_script("orphans", self._redis.replica, ORPHANS_PER_CLAIM))
 
     async def claim_doubtful(self) -> None:
         """Claim the sessions of which it is not known whether this server writes them."""
         for session_id in tuple(self._held.doubtful):
-            await self._try_to_claim(session_id)
+            if self._leases.of(session_id).is_good:
+                await self._try_to_claim(session_id)
 
     async def _try_to_claim(self, session_id: str) -> bool:
-        await self._lease.renew_if_due()
+        await self._leases.of(session_id).renew_if_due()
         try:
             return await self.owner_of(session_id) is None
         except RedisUnreachable:

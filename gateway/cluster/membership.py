@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
 from gateway.errors import GatewayError
-from gateway.storage.redis import RedisClient, RedisUnreachable, read_renewal
+from gateway.storage.redis import RedisClient, RedisUnreachable, SharedRedis, read_renewal
 from gateway.supervision import keep_running
 
 log = structlog.get_logger("dragoman.cluster")
@@ -17,7 +18,7 @@ BEATS_PER_LEASE = 3
 
 
 class Lease:
-    """One lease for all sessions of a server: while it is good, no other server claims one of them.
+    """One lease for all sessions of a server in one part of Redis: while it is good, no other server claims them.
 
     Redis decides by tokens which server may write a session; the lease only says how long the others wait. `verify` is
     awaited when the lease may have run out, and finds out which sessions were lost meanwhile.
@@ -55,7 +56,8 @@ class Lease:
     @property
     def is_steady(self) -> bool:
         """Whether the lease has been good for so long that other servers have had time to renew theirs."""
-        return self.is_good and self._redis.clock() - self._steady_since > self._redis.lease
+        is_old = self._redis.clock() - self._steady_since > self._redis.lease
+        return self.is_good and is_old and self._missing_since is None
 
     @property
     def has_slept(self) -> bool:
@@ -112,11 +114,60 @@ class Lease:
         self.mark_doubtful()
 
 
-class Heartbeat:
-    """Renews the lease while the server lives; `beaten` is awaited after each renewal, `missed` gets each failure."""
+class Leases:
+    """The leases of a server, one in each part of Redis: the loss of one part leaves those of the others good."""
 
-    def __init__(self, lease: Lease, beaten: Callable[[], Awaitable[None]], missed: Callable[[], None]) -> None:
-        self._lease = lease
+    def __init__(
+        self, redis: SharedRedis, verify: Callable[[RedisClient], Awaitable[None]],
+        report: Callable[[], bytes] = lambda: b"1",
+    ) -> None:
+        self._redis = redis
+        self.parts = [Lease(part, partial(verify, part), *(() if number else (report,)))
+                      for number, part in enumerate(redis.parts)]
+        self._by_part = dict(zip(redis.parts, self.parts, strict=True))
+        self.first = self.parts[0]
+        """The one that says who leads, and who is to drain."""
+        self.interval = self.first.interval
+
+    def of(self, session_id: str) -> Lease:
+        return self.parts[self._redis.number_of(session_id)]
+
+    def in_part(self, part: RedisClient) -> Lease:
+        return self._by_part[part]
+
+    @property
+    def session_count(self) -> int:
+        return sum(lease.session_count for lease in self.parts)
+
+    def mark_doubtful(self) -> None:
+        for lease in self.parts:
+            lease.mark_doubtful()
+
+    async def renew(self) -> None:
+        """Renew all leases; raises `RedisUnreachable` if a part does not answer."""
+        await asyncio.gather(*(lease.renew() for lease in self.parts))
+
+    async def renew_reachable(self) -> int:
+        """Renew the leases of those parts that answer; return how many do not."""
+        return sum(await asyncio.gather(*map(self._has_failed, self.parts)))
+
+    async def _has_failed(self, lease: Lease) -> bool:
+        try:
+            await lease.renew()
+        except RedisUnreachable as error:
+            lease.renewal_failed(error)
+            return True
+        return False
+
+    async def end(self) -> None:
+        await asyncio.gather(*(lease.end() for lease in self.parts))
+
+
+class Heartbeat:
+    """Renews the leases while the server lives; `beaten` is awaited after that, `missed` is called if one failed."""
+
+    def __init__(self, leases: Leases, beaten: Callable[[], Awaitable[None]], missed: Callable[[], None]) -> None:
+        self._leases = leases
         self._beaten = beaten
         self._missed = missed
         self._task: asyncio.Task[None] | None = None
@@ -126,12 +177,14 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(self._lease.interval)
+            await asyncio.sleep(self._leases.interval)
             try:
-                await self._lease.renew()
-                await self._beaten()
-            except RedisUnreachable as error:
-                self._lease.renewal_failed(error)
+                failed = await self._leases.renew_reachable()
+                if failed:
+                    self._missed()
+                if failed < len(self._leases.parts):
+                    await self._beaten()
+            except RedisUnreachable:
                 self._missed()
             except GatewayError as error:
                 log.warning("heartbeat_failed", error=error.message)

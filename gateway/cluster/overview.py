@@ -1,12 +1,13 @@
 """What an operator sees of a cluster, and asks of its servers: through Redis, without a server that answers."""
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
 from gateway.errors import NotFound
-from gateway.storage.redis import RedisClient, Reply
+from gateway.storage.redis import RedisClient, Reply, SharedRedis
 
 DRAIN_ASKED_MS = 600_000
 """For how long a server is asked to drain that does not come to it."""
@@ -57,19 +58,33 @@ encode_view = msgspec.json.Encoder(decimal_format="number").encode
 _decode_report = msgspec.json.Decoder(ReplicaReport).decode
 
 
-async def read_cluster(redis: RedisClient) -> ClusterView:
+async def read_cluster(redis: SharedRedis) -> ClusterView:
     """The servers that share this Redis; raises `NotFound` if none has stored anything there."""
     await redis.check_has_data()
-    names, leader, sessions, open_turns = await redis.read_all([
-        ("SMEMBERS", redis.key("replicas")), ("GET", redis.key("leader")), ("ZCARD", redis.key("sessions")),
-        ("ZCARD", redis.key("open"))])
-    ids = sorted(name.decode() for name in names)
+    first = redis.parts[0]
+    counts = await asyncio.gather(*(
+        part.read_all([
+            ("SMEMBERS", part.key("replicas")), ("ZCARD", part.key("sessions")), ("ZCARD", part.key("open"))])
+        for part in redis.parts))
+    ids = sorted({name.decode() for names, _, _ in counts for name in names})
+    rows = await asyncio.gather(*(_rows(part, ids) for part in redis.parts))
+    [leader] = await first.read_all([("GET", first.key("leader"))])
+    found = []
+    for at, one in enumerate(ids):
+        (told, lease_ms, _, drains), turns = rows[0][at], sum(part[at][2] for part in rows)
+        found.append(_replica(one, leader, (told, lease_ms, turns, drains)))
+    return ClusterView(
+        redis=redis.address.shown, sessions=sum(one for _, one, _ in counts),
+        open_turns=sum(one for _, _, one in counts), replicas=found)
+
+
+async def _rows(part: RedisClient, ids: Sequence[str]) -> list[Sequence[Reply]]:
+    """What a part of Redis has of these servers: report, lease, sessions in a turn, whether one is to drain."""
     asked = [
-        (command, redis.key(word, one)) for one in ids
+        (command, part.key(word, one)) for one in ids
         for command, word in (("GET", "replica"), ("PTTL", "replica"), ("SCARD", "open"), ("EXISTS", "drain"))]
-    rows = await redis.read_all(asked) if asked else []
-    found = [_replica(one, leader, rows[at:at + 4]) for one, at in zip(ids, range(0, len(rows), 4), strict=True)]
-    return ClusterView(redis=redis.address.shown, sessions=sessions, open_turns=open_turns, replicas=found)
+    replies = await part.read_all(asked) if asked else []
+    return [replies[at:at + 4] for at in range(0, len(replies), 4)]
 
 
 def _replica(replica: str, leader: bytes | None, row: Sequence[Reply]) -> ReplicaView:
@@ -96,8 +111,8 @@ def find_replica(view: ClusterView, named: str) -> ReplicaView:
     return found[0]
 
 
-async def ask_to_drain(redis: RedisClient, replica: str) -> None:
+async def ask_to_drain(redis: SharedRedis, replica: str) -> None:
     """Ask a server to drain and stop; raises `NotFound` if it does not live."""
     await redis.open()
-    if not await redis.run_script("ask_drain", replica, DRAIN_ASKED_MS):
+    if not await redis.parts[0].run_script("ask_drain", replica, DRAIN_ASKED_MS):
         raise NotFound(f"the server {replica} has just gone")

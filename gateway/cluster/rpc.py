@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from gateway.storage import UNSEALED, Seal
-from gateway.storage.redis import RedisClient, RedisUnreachable
+from gateway.storage.redis import RedisUnreachable, SharedRedis
 from gateway.trace_context import TRACEPARENT, within_trace
 
 from . import messages
 from .leases import HeldSessions
-from .membership import Lease
+from .membership import Leases
 from .messages import AnyCall, OwnerChanged, RpcReply, RpcRequest, encode_message, seal_message, unseal_message
 from .session_copies import SessionCopies
 from .stream_relay import SessionChannels
@@ -28,7 +28,7 @@ Serve = Callable[[RpcRequest, bool], Awaitable[RpcReply | None]]
 class RpcChannel:
     """The calls that this server waits for, and those that other servers wait for."""
 
-    def __init__(self, redis: RedisClient, serve: Serve, seal: Seal = UNSEALED) -> None:
+    def __init__(self, redis: SharedRedis, serve: Serve, seal: Seal = UNSEALED) -> None:
         self._redis = redis
         self._serve, self._seal = serve, seal
         self._waiting: dict[str, asyncio.Future[RpcReply]] = {}
@@ -42,7 +42,8 @@ class RpcChannel:
         message = RpcRequest(
             request=request, sender=self._redis.replica, call=call, traceparent=TRACEPARENT.get())
         try:
-            receivers = await self._redis.publish(f"to:{replica}", encode_message(seal_message(message, self._seal)))
+            receivers = await self._redis.part_of(call.session_id).publish(
+                f"to:{replica}", encode_message(seal_message(message, self._seal)))
             async with asyncio.timeout(seconds if receivers else seconds / 10):
                 return await asyncio.shield(waiting)
         except TimeoutError:
@@ -72,7 +73,8 @@ class RpcChannel:
         if answer is None:
             return
         try:
-            await self._redis.publish(f"to:{message.sender}", encode_message(seal_message(answer, self._seal)))
+            await self._redis.part_of(message.call.session_id).publish(
+                f"to:{message.sender}", encode_message(seal_message(answer, self._seal)))
         except RedisUnreachable as error:
             log.warning("rpc_reply_failed", session=message.call.session_id, error=error.message)
 
@@ -93,28 +95,32 @@ class Inbox:
     """Passes each message on to the part of the cluster that it is for."""
 
     def __init__(
-        self, redis: RedisClient, seal: Seal, rpc: RpcChannel, channels: SessionChannels, held: HeldSessions,
-        lease: Lease, copies: SessionCopies,
+        self, redis: SharedRedis, seal: Seal, rpc: RpcChannel, channels: SessionChannels, held: HeldSessions,
+        leases: Leases, copies: SessionCopies,
     ) -> None:
-        self.address = redis.key("to", redis.replica)
-        """The channel on which other servers write to this one."""
+        self.addresses = [part.key("to", redis.replica) for part in redis.parts]
+        """The channels on which other servers write to this one, by the part that the session is in."""
+        self._own = frozenset(self.addresses)
         self._seal = seal
         self._rpc = rpc
         self._channels = channels
         self._held = held
-        self._lease = lease
+        self._leases = leases
         self._copies = copies
 
     def received(self, channel: str, message: bytes) -> None:
-        if channel == self.address:
+        if channel in self._own:
             self._read(message)
         else:
-            self._copies.received(self._channels.session_of(channel), message)
+            session_id = self._channels.session_of(channel)
+            if session_id is not None:
+                self._copies.received(session_id, message)
 
     def _read(self, message: bytes) -> None:
         match unseal_message(messages.decode_message(message), self._seal):
             case RpcRequest() as request:
-                if not self._lease.has_slept:  # the request may be old, and its sender has asked another server
+                # after a sleep, the request may be old, and its sender has asked another server
+                if not self._leases.of(request.call.session_id).has_slept:
                     self._rpc.receive_request(request)
             case RpcReply() as reply:
                 self._rpc.receive_reply(reply)
@@ -123,5 +129,5 @@ class Inbox:
 
     def missed(self) -> None:
         """The connection was broken: messages and records may be lost."""
-        self._lease.mark_doubtful()
+        self._leases.mark_doubtful()
         self._copies.read_all_again()

@@ -9,10 +9,11 @@ import gateway.model as m
 from gateway.engine import Hub, Runtime, Session, SessionCache, restore_idle
 from gateway.errors import GatewayError
 from gateway.ports import LogListener
-from gateway.storage.log.redis import LeaseLost, RedisLog, decode_entry
+from gateway.storage.log.redis import Covers, LeaseLost, SharedLog, decode_entry
+from gateway.storage.redis import RedisClient
 
 from .leases import HeldSessions
-from .membership import Lease
+from .membership import Leases
 from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")
@@ -26,7 +27,7 @@ class SessionCopies:
     """
 
     def __init__(
-        self, runtime: Runtime, hub: Hub, log: RedisLog, cache: SessionCache, held: HeldSessions, lease: Lease,
+        self, runtime: Runtime, hub: Hub, log: SharedLog, cache: SessionCache, held: HeldSessions, leases: Leases,
         channels: SessionChannels, relay: StreamRelay,
     ) -> None:
         self._runtime = runtime
@@ -35,7 +36,7 @@ class SessionCopies:
         self._cache = cache
         self._table = cache.table
         self._held = held
-        self._lease = lease
+        self._leases = leases
         self._channels = channels
         self._relay = relay
         self._following: dict[str, asyncio.Task[None]] = {}
@@ -47,7 +48,7 @@ class SessionCopies:
 
     async def load(self, session_id: str) -> Session | None:
         if self._held.holds(session_id):
-            await self._lease.ensure_good()
+            await self._leases.of(session_id).ensure_good()
         if self._cache.is_deleting(session_id):
             return None
         if self._held.holds(session_id):
@@ -109,24 +110,28 @@ class SessionCopies:
             session.stored_seq = session.changed_seq = session.view.head
         self._relay.relay(session_id, records)
 
-    def forget_all(self) -> None:
-        """Redis has lost its data: forget all sessions, and cut their streams."""
-        for session in self._table.clear():
-            if session.run is not None:
+    def forget(self, covers: Covers) -> None:
+        """Redis has lost its data: forget the sessions that it had, and cut their streams."""
+        for session_id in [one.view.session_id for one in self._table if covers(one.view.session_id)]:
+            session = self._table.remove(session_id)
+            if session is not None and session.run is not None:
                 session.run.abandon()
-        self._runtime.replacement_backends.clear()
-        self._hub.cut_all()
+        for session_id in [one for one in self._runtime.replacement_backends if covers(one)]:
+            del self._runtime.replacement_backends[session_id]
+        self._hub.cut(covers)
 
-    def primary_changed(self) -> None:
+    def primary_changed(self, covers: Covers) -> None:
         """Another Redis server is the primary: the lease may be lost, and so may records that were not replicated.
 
         Such records may be in copies and in streams, and what is stored next would not follow them: copies are read
         anew, and clients connect again.
         """
-        self._lease.mark_doubtful()
-        for session in self._table:
-            self._held.drop_copy(session.view.session_id)
-        self._hub.cut_all()
+        for part in self._log.redis.parts:
+            if part.covers == covers:
+                self._leases.in_part(part).mark_doubtful()
+        for session_id in [one.view.session_id for one in self._table if covers(one.view.session_id)]:
+            self._held.drop_copy(session_id)
+        self._hub.cut(covers)
 
     # -- streams --------------------------------------------------------------------------------------------------
 
@@ -150,10 +155,15 @@ class SessionCopies:
 
     async def read_unannounced(self) -> None:
         """Read what a server has stored in sessions that are watched here, and could not announce before it died."""
-        watched = [one for one in self._hub.watched if not self._held.holds(one)]
-        redis = self._log.redis
-        heads = await redis.read_all([("HGET", redis.key("s", one), "head") for one in watched]) if watched else []
-        for session_id, head in zip(watched, heads, strict=True):
+        watched: dict[RedisClient, list[str]] = {}
+        for session_id in self._hub.watched:
+            if not self._held.holds(session_id) and self._leases.of(session_id).is_good:
+                watched.setdefault(self._log.redis.part_of(session_id), []).append(session_id)
+        await asyncio.gather(*(self._compare_heads(part, found) for part, found in watched.items()))
+
+    async def _compare_heads(self, part: RedisClient, session_ids: list[str]) -> None:
+        heads = await part.read_all([("HGET", part.key("s", one), "head") for one in session_ids])
+        for session_id, head in zip(session_ids, heads, strict=True):
             if head is not None and int(head) > (self._hub.head_of(session_id) or 0):
                 self._relay.read_again(session_id)
 
@@ -216,8 +226,8 @@ class ClusterCommits:
         self._held.lose(session_id)
         self._held.doubtful[session_id] = None
 
-    def data_lost(self) -> None:
-        self._copies.forget_all()
+    def data_lost(self, covers: Covers) -> None:
+        self._copies.forget(covers)
 
-    def primary_changed(self) -> None:
-        self._copies.primary_changed()
+    def primary_changed(self, covers: Covers) -> None:
+        self._copies.primary_changed(covers)

@@ -3,11 +3,11 @@
 What only the writer of a session can do is done here if this server writes it or no server does; otherwise the writer
 is asked. Order of construction (`cluster_session_service`), each part from those above it:
 
-    RedisPubSub              one connection that receives what other servers publish
+    PubSub                   one connection, or one to each node, that receives what other servers publish
     SessionChannels          the channel of each session
     StreamRelay              from other servers to the subscribers of this one
     HeldSessions             the sessions that this server writes
-    Lease                    asks HeldSessions to verify them when it may have run out
+    Leases                   ask HeldSessions to verify them when they may have run out
     SessionCache             loads held sessions (HeldSessions is its Ownership)
     SessionCopies            the source of all sessions: held ones from the cache, the others as copies
     Claims                   finds or becomes the writer of a session
@@ -46,11 +46,11 @@ from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
 from gateway.json_values import JsonObject
 from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
-from gateway.storage.log.redis import LeaseLost, RedisLog
-from gateway.storage.redis import RedisPubSub, RedisUnreachable
+from gateway.storage.log.redis import LeaseLost, SharedLog
+from gateway.storage.redis import PubSub, RedisClient, RedisUnreachable
 
 from .leases import Claims, HeldSessions, OwnerUnknown
-from .membership import Heartbeat, Lease
+from .membership import Heartbeat, Leases
 from .messages import (
     AnyCall,
     ArchiveScopeCall,
@@ -80,8 +80,8 @@ class ClusterSessionService:
     """Routes commands to the server that writes their session; reads are answered by this server."""
 
     def __init__(
-        self, runtime: Runtime, hub: Hub, log: RedisLog, pubsub: RedisPubSub, channels: SessionChannels,
-        held: HeldSessions, lease: Lease, copies: SessionCopies, claims: Claims, local: LocalSessionService,
+        self, runtime: Runtime, hub: Hub, log: SharedLog, pubsub: PubSub, channels: SessionChannels,
+        held: HeldSessions, leases: Leases, copies: SessionCopies, claims: Claims, local: LocalSessionService,
         stop: Callable[[], None],
     ) -> None:
         self._stop = stop
@@ -91,17 +91,18 @@ class ClusterSessionService:
         self._redis = log.redis
         self._pubsub = pubsub
         self._held = held
-        self._lease = lease
+        self._leases = leases
         self._copies = copies
         self._claims = claims
         self._local = local
-        self._has_cut_streams = False
+        self._cut_off = set[RedisClient]()
+        """The parts of Redis that do not answer, and whose streams were cut therefore."""
         self._known = KnownRequests(log)
         self._keyed: dict[str, None] = {}
         """Requests with an idempotency key whose commands were given to their session here."""
         self.rpc = RpcChannel(self._redis, self._serve, log.seal)
-        self.inbox = Inbox(self._redis, log.seal, self.rpc, channels, held, lease, copies)
-        self.heartbeat = Heartbeat(lease, self._after_beat, self._after_missed_beat)
+        self.inbox = Inbox(self._redis, log.seal, self.rpc, channels, held, leases, copies)
+        self.heartbeat = Heartbeat(leases, self._after_beat, self._after_missed_beat)
         self.create, self.import_session, self.replace_backend, self.check_turn = (
             local.create, local.import_session, local.replace_backend, local.check_turn)
         self.get, self.find_by_id, self.active, self.list = local.get, local.find_by_id, local.active, local.list
@@ -115,18 +116,18 @@ class ClusterSessionService:
     @property
     def leads(self) -> bool:
         """Whether this server does the work that only one of several servers may do."""
-        return self._lease.is_leader
+        return self._leases.first.is_leader
 
     async def join(self) -> None:
         """Become a member of the cluster, without a heartbeat: each call renews the lease if it has to."""
-        await self._pubsub.start(self.inbox, self.inbox.address)
+        await self._pubsub.start(self.inbox, *self.inbox.addresses)
         self._copies.start()
-        await self._lease.renew()
+        await self._leases.renew()
 
     async def recover(self) -> int:
         """Become a member of the cluster, and take over the open turns of dead servers; return how many."""
         await self.join()
-        taken = await self._claims.take_over()
+        taken = await self._claims.take_over(self._redis.parts)
         self.heartbeat.start()
         return taken
 
@@ -141,21 +142,23 @@ class ClusterSessionService:
         await self.rpc.close()
         await self._log.flush()
         await self.heartbeat.stop()
-        await self._lease.end()
+        await self._leases.end()
         self._held.close()
         await self._pubsub.close()
         self._copies.close()
 
     async def _after_beat(self) -> None:
-        self._has_cut_streams = False
-        if self._lease.is_to_drain and not self._runtime.is_draining:
+        self._cut_off = {part for part in self._cut_off if self._leases.in_part(part).silence}
+        if self._leases.first.is_to_drain and not self._runtime.is_draining:
             log.warning("drain_requested", replica=self._redis.replica)
             self._stop()
         self._pubsub.poke()
-        self._log.session_count = self._lease.session_count
+        for part, lease in zip(self._log.parts, self._leases.parts, strict=True):
+            part.session_count = lease.session_count
         await self._log.recount()
         if not self._runtime.is_draining:
-            if self._lease.is_steady and (taken := await self._claims.take_over()):
+            steady = [part for part in self._redis.parts if self._leases.in_part(part).is_steady]
+            if taken := await self._claims.take_over(steady):
                 log.warning("sessions_taken_over", sessions=taken)
             await self._claims.claim_doubtful()
         self._copies.adjust_channels()
@@ -163,11 +166,12 @@ class ClusterSessionService:
             await self._copies.read_unannounced()
 
     def _after_missed_beat(self) -> None:
-        """If Redis has not answered for as long as a lease lasts, cut all streams: clients may find a better server."""
+        """If Redis has not answered for as long as a lease lasts, cut the streams: clients may find a better server."""
         self._pubsub.poke()
-        if not self._has_cut_streams and self._lease.silence > self._redis.lease:
-            self._has_cut_streams = True
-            self._hub.cut_all()
+        for part in self._redis.parts:
+            if part not in self._cut_off and self._leases.in_part(part).silence > self._redis.lease:
+                self._cut_off.add(part)
+                self._hub.cut(part.covers)
 
     async def subscribe(
         self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
@@ -355,7 +359,7 @@ class ClusterSessionService:
 
 
 def cluster_session_service(
-    runtime: Runtime, table: SessionTable, hub: Hub, log: RedisLog, stop: Callable[[], None] = lambda: None,
+    runtime: Runtime, table: SessionTable, hub: Hub, log: SharedLog, stop: Callable[[], None] = lambda: None,
 ) -> ClusterSessionService:
     """The session service of one of several servers, attached to the log that they share.
 
@@ -366,17 +370,17 @@ def cluster_session_service(
     def report() -> bytes:
         return encode_report(ReplicaReport(
             name=redis.name, started_at=started_at, sessions=len(log.held), turns=table.turn_count,
-            streams=hub.subscribers, redis_ms=lease.redis_ms, failovers=redis.failovers,
+            streams=hub.subscribers, redis_ms=leases.first.redis_ms, failovers=redis.failovers,
             is_draining=runtime.is_draining))
 
-    pubsub = RedisPubSub(redis.address, redis.seconds, redis.clock, redis.dial)
+    pubsub = redis.pubsub()
     channels, relay = SessionChannels(pubsub, redis), StreamRelay(hub)
     held = HeldSessions(runtime, table, hub, log, channels, relay)
-    lease = Lease(redis, held.verify, report)
+    leases = Leases(redis, held.verify, report)
     cache = SessionCache(runtime, table, hub, held)
-    copies = SessionCopies(runtime, hub, log, cache, held, lease, channels, relay)
-    claims = Claims(runtime, cache, log, held, lease)
+    copies = SessionCopies(runtime, hub, log, cache, held, leases, channels, relay)
+    claims = Claims(runtime, cache, log, held, leases)
     local = LocalSessionService(runtime, cache, copies, hub)
     commits = ClusterCommits(SessionCommits(table, hub, runtime.tracer), held, copies)
     log.attach(commits, commits)
-    return ClusterSessionService(runtime, hub, log, pubsub, channels, held, lease, copies, claims, local, stop)
+    return ClusterSessionService(runtime, hub, log, pubsub, channels, held, leases, copies, claims, local, stop)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import gateway.model as m
 from gateway.engine import Hub
-from gateway.storage.redis import RedisClient, RedisPubSub
+from gateway.storage.redis import PubSub, SharedRedis
 
 
 class SessionChannels:
@@ -14,27 +14,37 @@ class SessionChannels:
     One channel for all sessions would send every entry of every server to every other server.
     """
 
-    def __init__(self, pubsub: RedisPubSub, redis: RedisClient) -> None:
+    def __init__(self, pubsub: PubSub, redis: SharedRedis) -> None:
         self._pubsub = pubsub
-        self._prefix = redis.key("news", "")
+        self._redis = redis
+        self._sessions: dict[str, str] = {}
+        """By their channels, the sessions that are listened to."""
+
+    def _channel(self, session_id: str) -> str:
+        return self._redis.part_of(session_id).key("news", session_id)
 
     async def listen(self, session_id: str) -> None:
         """Return when all that is published from now on will be received; raises `RedisUnreachable`."""
-        await self._pubsub.listen(self._prefix + session_id)
+        channel = self._channel(session_id)
+        self._sessions[channel] = session_id
+        await self._pubsub.listen(channel)
 
     def ignore(self, session_id: str) -> None:
-        self._pubsub.ignore(self._prefix + session_id)
+        channel = self._channel(session_id)
+        self._sessions.pop(channel, None)
+        self._pubsub.ignore(channel)
 
     def listens_to(self, session_id: str) -> bool:
-        return self._pubsub.is_subscribed(self._prefix + session_id)
+        return self._pubsub.is_subscribed(self._channel(session_id))
 
     @property
     def sessions(self) -> Sequence[str]:
         """The sessions whose channels are listened to."""
-        return [self.session_of(channel) for channel in self._pubsub.channels if channel.startswith(self._prefix)]
+        return tuple(self._sessions.values())
 
-    def session_of(self, channel: str) -> str:
-        return channel.removeprefix(self._prefix)
+    def session_of(self, channel: str) -> str | None:
+        """The session whose channel this is; None if it is not listened to any more."""
+        return self._sessions.get(channel)
 
 
 class StreamRelay:

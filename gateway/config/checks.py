@@ -92,10 +92,6 @@ def _unknown_log(document: YamlDocument) -> Iterator[Problem]:
     if log.startswith(SERVER_SCHEMES):
         yield from check_log_address(document, log)
         return
-    if log.startswith(CLUSTER_SCHEMES):
-        yield Problem(document.position(("log",)), "a Redis Cluster cannot be the log",
-                      "use one Redis (redis://HOST:PORT/DB), or one that fails over (redis+sentinel://H1,H2,H3/NAME)")
-        return
     hint = suggest(log, LOG_KINDS) or f"there are: {', '.join(LOG_KINDS)}, sqlite:FILE, redis://HOST:PORT/DB"
     yield Problem(document.position(("log",)), f"unknown log '{log.partition('://')[0]}'", hint)
 
@@ -257,9 +253,8 @@ def _list_items(at: NodePath, items: object) -> Iterator[tuple[NodePath, dict[Js
         yield (*at, index), _mapping(item)
 
 
-SERVER_SCHEMES = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
-CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")
-SENTINEL_PLACES = r"(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]/]+)(:\d{1,5})?(,(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]/]+)(:\d{1,5})?)*"
+MOST_PARTITIONS = 1024
+SEVERAL_PLACES = r"(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]/]+)(:\d{1,5})?(,(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]/]+)(:\d{1,5})?)*"
 """HOST or HOST:PORT, several with commas between."""
 FILE_PARAMETERS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 """Parameters of a log URL that name a file; paths start at the folder of the settings."""
@@ -271,13 +266,18 @@ URL_PARAMETERS = {
     "rediss": ("prefix", "db", *TLS_PARAMETERS),
     "redis+sentinel": ("prefix", "db", *SENTINEL_PARAMETERS),
     "rediss+sentinel": ("prefix", "db", *SENTINEL_PARAMETERS, *TLS_PARAMETERS),
+    "redis+cluster": ("prefix", "wait", "partitions"),
+    "rediss+cluster": ("prefix", "wait", "partitions", *TLS_PARAMETERS),
 }
+SERVER_SCHEMES = tuple(f"{scheme}://" for scheme in URL_PARAMETERS)
 URL_EXAMPLES = {
     "redis": "redis://HOST:PORT/DB?prefix=WORD",
     "rediss": "rediss://HOST:PORT/DB?ssl_ca_certs=FILE",
     "unix": "unix:///PATH?db=NUMBER, with three slashes",
     "redis+sentinel": "redis+sentinel://SENTINEL1,SENTINEL2,SENTINEL3/NAME?db=NUMBER&wait=NUMBER",
     "rediss+sentinel": "rediss+sentinel://SENTINEL1,SENTINEL2,SENTINEL3/NAME?ssl_ca_certs=FILE",
+    "redis+cluster": "redis+cluster://HOST1:PORT,HOST2:PORT,HOST3:PORT?partitions=NUMBER&wait=NUMBER",
+    "rediss+cluster": "rediss+cluster://HOST1:PORT,HOST2:PORT,HOST3:PORT?ssl_ca_certs=FILE",
 }
 
 
@@ -286,8 +286,9 @@ def check_log_address(document: YamlDocument, log: str) -> Iterator[Problem]:
     scheme, place = log.partition("://")[0], document.position(("log",))
     try:
         parts = urlsplit(log)
-        if scheme.endswith("+sentinel"):
-            wrong = not re.fullmatch(SENTINEL_PLACES, parts.netloc.rpartition("@")[2]) or not parts.path.strip("/")
+        if "+" in scheme:
+            wrong = not re.fullmatch(SEVERAL_PLACES, parts.netloc.rpartition("@")[2])
+            wrong = wrong or scheme.endswith("+sentinel") != bool(parts.path.strip("/"))
         else:
             named = parts.path if scheme == "unix" else parts.hostname
             wrong = not named or (parts.port or 0) < 0
@@ -313,6 +314,11 @@ def _parameter_problems(scheme: str, parts: SplitResult, base: Path) -> Iterator
             yield f"the database of a {scheme}:// server is a number", f"write it as {URL_EXAMPLES[scheme]}"
     if not words.get("wait", "1").isdecimal():
         yield "wait is the number of replicas that must have a change", f"write it as {URL_EXAMPLES[scheme]}"
+    partitions = words.get("partitions", "1")
+    if not partitions.isdecimal() or int(partitions).bit_count() != 1 or int(partitions) > MOST_PARTITIONS:
+        yield f"partitions is a power of two, {MOST_PARTITIONS} at most", f"write it as {URL_EXAMPLES[scheme]}"
+    if scheme.endswith("+cluster") and "{" in words.get("prefix", ""):
+        yield "the prefix of keys in a Redis Cluster has no braces", "they say in which slot a key is"
     for word, value in words.items():
         if word not in URL_PARAMETERS[scheme]:
             yield (f"an address of a {scheme}:// server has no '{word}'",

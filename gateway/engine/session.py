@@ -103,8 +103,8 @@ class Session:
         """The commands, each of which fits the state that the commands before it lead to."""
         if self.view.closed is not None:
             raise Conflict(f"the session is {self.view.closed}")
-        if self.runtime.log.write_error is not None:
-            raise self.runtime.log.write_error
+        if (error := self.runtime.log.error_of(self.view.session_id)) is not None:
+            raise error
         status, checked = self.view.status, list[m.AnyCommand]()
         pending = set(self.view.asks)
         for command in commands:

@@ -1,7 +1,7 @@
 """The sessions in memory: each is loaded once from the log, kept while it is used, and evicted when it is idle."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Protocol
@@ -94,11 +94,15 @@ class SessionTable:
         """How many turns run or wait for people."""
         return sum(session.run is not None for session in self._sessions.values())
 
-    def running_turns(self) -> Iterator[TurnRun]:
-        """The turns that run; those that wait for people are left out."""
+    def running(self) -> Iterator[Session]:
+        """The sessions whose turns run; those that wait for people are left out."""
         for session in self:
             if session.run is not None and session.view.status is m.SessionStatus.RUNNING:
-                yield session.run
+                yield session
+
+    def running_turns(self) -> Iterator[TurnRun]:
+        """The turns that run; those that wait for people are left out."""
+        return (session.run for session in self.running() if session.run is not None)
 
     def runs_elsewhere(self, session_ids: Iterable[str]) -> bool:
         """Whether another server runs a turn in one of these sessions."""
@@ -131,10 +135,11 @@ class SessionCommits:
         if self._trace is not None and (len(records) > 1 or type(records[0].event) is not m.BlockDelta):
             self._trace(records)
 
-    def failed(self, error: GatewayError) -> None:
-        """End all running turns; their clients see the end as soon as it can be stored."""
-        for run in self._table.running_turns():
-            run.fail_now(error.fault)
+    def failed(self, error: GatewayError, sessions: Container[str] | None = None) -> None:
+        """End the running turns of these sessions, or all; their clients see the end as soon as it can be stored."""
+        for session in self._table.running():
+            if session.run is not None and (sessions is None or session.view.session_id in sessions):
+                session.run.fail_now(error.fault)
 
 
 class SessionSource(Protocol):

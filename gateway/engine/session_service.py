@@ -92,6 +92,8 @@ def _reowned(session: SessionWriter, owner: str, record: m.Record) -> m.Record:
 
 WARNING_SHARE = 0.8
 """The share of `limits.max_sessions` at which the operator is warned."""
+NEW_IDS = 50
+"""How many ids are tried for a new session while parts of the log cannot be written."""
 LAST_FRAMES_SECONDS = 5.0
 """How long clients may take to receive the end of their streams when the server stops."""
 
@@ -143,7 +145,7 @@ class LocalSessionService:
         card = self._runtime.card(agent)
         settings = validate_settings(card, await self._runtime.defaults.filled(owner, agent, settings))
         self._check_room(owner)
-        session = Session(random_id("sess"), self._runtime)
+        session = Session(self._new_id(), self._runtime)
         self._cache.keep(session)
         created = session.append(m.SessionCreated(
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
@@ -156,7 +158,7 @@ class LocalSessionService:
         self, owner: str, records: Sequence[m.Record], *, session_id: str | None = None,
     ) -> m.SessionView:
         self._check_room(owner)
-        session = Session(session_id or random_id("sess"), self._runtime)
+        session = Session(session_id or self._new_id(), self._runtime)
         imported = await import_records(session, owner, records)
         self._check_room(owner)
         if session_id is not None:
@@ -174,6 +176,15 @@ class LocalSessionService:
         found = await self._source.load(session_id)
         if found is not None or self._table.get(session_id) is not None or self._cache.is_deleting(session_id):
             raise Conflict(f"there is a session '{session_id}' already")
+
+    def _new_id(self) -> str:
+        """The id of a new session, in a part of the log that can be written just now, if there is one."""
+        found = random_id("sess")
+        for _ in range(NEW_IDS):
+            if self._runtime.log.error_of(found) is None:
+                break
+            found = random_id("sess")
+        return found
 
     def _check_room(self, owner: str) -> None:
         most = self._runtime.limits.max_sessions
@@ -244,8 +255,8 @@ class LocalSessionService:
             self._runtime.replacement_backends[session_id] = backend
 
     async def _append(self, session: Session, event: m.AnyEvent, scope_id: str = m.ROOT) -> m.SessionView:
-        if self._runtime.log.write_error is not None:
-            raise self._runtime.log.write_error
+        if (error := self._runtime.log.error_of(session.view.session_id)) is not None:
+            raise error
         record = session.append(event, scope_id)
         await wait_until_stored(self._runtime.log, record.session_id, record.seq)
         return session.view
@@ -258,8 +269,8 @@ class LocalSessionService:
 
     async def delete(self, owner: str, session_id: str) -> None:
         session = await find_session(self._source, owner, session_id)
-        if self._runtime.log.write_error is not None:
-            raise self._runtime.log.write_error
+        if (error := self._runtime.log.error_of(session_id)) is not None:
+            raise error
         await self._cache.delete(session)
 
     # -- commands -------------------------------------------------------------------------------------------------
@@ -283,8 +294,8 @@ class LocalSessionService:
     async def _earlier_receipt(self, session: Session, request: str) -> Receipt | None:
         """The receipt of a request whose client was not told that it was accepted; None if it was not accepted."""
         log, session_id = self._runtime.log, session.view.session_id
-        if log.write_error is not None:
-            raise log.write_error
+        if (error := log.error_of(session_id)) is not None:
+            raise error
         await wait_until_stored(log, session_id, session.view.head)
         return await self._known.receipt(session_id, request)
 

@@ -1,6 +1,6 @@
 """The event log: keeps the records of sessions in order, and reports each record when it is stored."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -52,8 +52,8 @@ class LogListener(Protocol):
 
     def committed(self, records: Sequence[m.Record]) -> None:
         """These records, which are of one session and follow each other, are stored: clients may see them now."""
-    def failed(self, error: GatewayError) -> None:
-        """Nothing can be stored just now; the log keeps the records and stores them as soon as it can."""
+    def failed(self, error: GatewayError, sessions: Container[str] | None = None) -> None:
+        """Nothing of these sessions, or of any, can be stored just now; the log stores their records later."""
 
 
 class NoListener:
@@ -61,7 +61,7 @@ class NoListener:
 
     def committed(self, records: Sequence[m.Record]) -> None:
         """Nobody waits for the records."""
-    def failed(self, error: GatewayError) -> None:
+    def failed(self, error: GatewayError, sessions: Container[str] | None = None) -> None:
         """Nobody waits for the records."""
 
 
@@ -76,6 +76,8 @@ class EventLog(Protocol):
     @property
     def write_error(self) -> GatewayError | None:
         """Why nothing can be stored just now; None while records can be stored."""
+    def error_of(self, session_id: str) -> GatewayError | None:
+        """Why nothing of this session can be stored just now, though something of others may be."""
     async def open(self) -> None:
         """Make the log ready; raises a `GatewayError` that says what is wrong with its place."""
     @property

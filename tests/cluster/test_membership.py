@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.cluster.membership import Heartbeat, Lease
+from gateway.cluster.membership import Heartbeat, Leases
 from gateway.storage.redis import RedisAddress, RedisClient, RedisUnreachable
 from tests.support.cluster.replicas import LEASE
 from tests.support.gateway_server import simulation
@@ -20,10 +20,11 @@ class Member:
         address = RedisAddress.read(f"{redis_of_this_run().url}?prefix={prefix}")
         self.redis = RedisClient(address, lease=LEASE, clock=simulation().time)
         self.doubts = self.beats = self.misses = 0
-        self.lease = Lease(self.redis, self.doubted)
-        self.heartbeat = Heartbeat(self.lease, self.beaten, self.missed)
+        leases = Leases(self.redis, self.doubted)
+        self.lease = leases.first
+        self.heartbeat = Heartbeat(leases, self.beaten, self.missed)
 
-    async def doubted(self) -> None:
+    async def doubted(self, part: RedisClient) -> None:
         self.doubts += 1
 
     async def beaten(self) -> None:

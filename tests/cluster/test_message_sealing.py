@@ -89,7 +89,7 @@ async def test_a_secret_given_to_one_server_reaches_the_agent_of_another() -> No
     spy = RedisPubSub(writer.redis.address, 5)
     await writer.open()
     await other.open()
-    await spy.start(post, writer.sessions.inbox.address, other.sessions.inbox.address)
+    await spy.start(post, writer.sessions.inbox.addresses[0], other.sessions.inbox.addresses[0])
     session_id = await made(writer)
     receipt = await other.sessions.submit("ann", session_id, [SAID])
     assert [record.event.command for record in receipt.records] == [SAID]  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from gateway.storage.redis import Command, RedisPubSub, RedisUnreachable, Reply
+from gateway.storage.redis import Command, RedisConnection, RedisPubSub, RedisUnreachable, Reply
 from tests.support.cluster.agents import HELLO, made, quick
 from tests.support.cluster.receiver import Receiver
 from tests.support.cluster.replicas import Replica, heard, replicas
@@ -19,6 +19,8 @@ def with_replicas(one: Replica, have: list[int]) -> None:
     redis = one.redis
     redis.address = replace(redis.address, wait=1)
     for line in (redis._writing, redis._reading):
+        assert isinstance(line, RedisConnection)
+        line._address = redis.address
         line.ask_all = partial(answered, line.ask_all, have)  # type: ignore[method-assign]
 
 

@@ -60,7 +60,7 @@ async def test_who_watches_is_not_cut_because_the_server_slept() -> None:
         first.redis.run_script = breaking  # type: ignore[method-assign]
         first.sessions.heartbeat.start()
         await until(lambda: missed)
-        await first.sessions._pubsub.start(first.sessions.inbox, first.sessions.inbox.address)
+        await first.sessions._pubsub.start(first.sessions.inbox, first.sessions.inbox.addresses[0])
         await second.sessions.post_event("ann", session_id, m.NoticePosted(topic="t", title="awake"))
         assert await heard(cursor, "2 notice.posted") == ["2 notice.posted"]
         cursor.close()

@@ -19,6 +19,7 @@ def load(folder: Path, log: str) -> str:
 @pytest.mark.parametrize("log", [
     "redis://localhost", "redis://ann:hush@host:6379/3?prefix=mine", "rediss://host/0", "unix:///run/redis.sock?db=1",
     "redis+sentinel://:hush@h1,h2:26380,h3/main?prefix=mine&db=2&wait=0", "rediss+sentinel://[::1]:26379/main",
+    "redis+cluster://ann:hush@h1:7000,h2?prefix=mine&wait=2&partitions=128", "rediss+cluster://[::1]:7000",
 ])
 def test_an_address_is_taken(tmp_path: Path, log: str) -> None:
     assert load(tmp_path, log) == log
@@ -26,6 +27,7 @@ def test_an_address_is_taken(tmp_path: Path, log: str) -> None:
 
 @pytest.mark.parametrize("log", ["redis://", "redis://:hush@:6379", "redis://:hush@host:port/0", "unix://",
     "redis+sentinel://:hush@h1,h2", "redis+sentinel://:hush@h1,,h3/main", "redis+sentinel://:hush@h1:port/main",
+    "redis+cluster://:hush@h1/0", "redis+cluster://:hush@h1,:6379",
 ])
 def test_what_is_no_address_is_told_without_its_password(tmp_path: Path, log: str) -> None:
     with pytest.raises(Problems) as told:
@@ -59,7 +61,9 @@ def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     ("unix://:hush@/run/redis.sock?db=zero", "the database of a unix:// server is a number"),
     ("redis+sentinel://:hush@h1,h2/main?wait=some", "wait is the number of replicas that must have a change"),
     ("redis+sentinel://:hush@h1/main?ssl_ca_certs=ca.pem", "redis+sentinel:// server has no 'ssl_ca_certs'"),
-    ("redis+cluster://:hush@h1,h2,h3", "a Redis Cluster cannot be the log; use one Redis"),
+    ("redis+cluster://:hush@h1,h2,h3?partitions=48", "partitions is a power of two, 1024 at most"),
+    ("redis+cluster://:hush@h1?prefix={mine}", "the prefix of keys in a Redis Cluster has no braces"),
+    ("redis+cluster://:hush@h1?db=1", "redis+cluster:// server has no 'db'"),
     ("unix://redis.sock", "write it as unix:///PATH?db=NUMBER, with three slashes"),
 ])
 def test_what_an_address_cannot_say_is_told_at_its_line(tmp_path: Path, log: str, told: str) -> None:

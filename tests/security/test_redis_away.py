@@ -44,6 +44,6 @@ async def test_what_is_refused_while_redis_is_away_is_not_in_the_log_when_it_is_
             async with served.http.get(served.url(path.format(sessions["aap"]))) as answer:
                 assert answer.status in (200, 503), (path, await answer.text())
         wire.mend()
-        await served.gateway.sessions._lease.renew()
+        await served.gateway.sessions._leases.renew()
         await served.gateway.runtime.log.flush()  # type: ignore[attr-defined]
         await judged(fleet, sessions, told)

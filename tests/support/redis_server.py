@@ -17,6 +17,7 @@ import pytest
 
 from tests.simulation.external_servers import NEIGHBOURS
 from tests.support.free_ports import free_port
+from tests.support.storage.one_slot_scripts import hold_scripts_to_one_slot
 
 SERVER = shutil.which("redis-server")
 HANG = 60.0
@@ -24,7 +25,7 @@ HANG = 60.0
 PATIENCE = 50
 """After so many rounds in which nothing more was read, the rest of a question has not been sent yet."""
 READY = b"Ready to accept connections"
-HOLD = """
+HOLD = """#!lua flags=allow-cross-slot-keys
 local held = {}
 if string.find(redis.call('INFO', 'keyspace'), 'expires=[1-9]') then
   for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -71,15 +72,22 @@ class RedisServer:
              "--appendonly", "yes", "--appendfsync", "everysec", "--loglevel", "notice", *self._options],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
-        assert self._process.stdout is not None
+        self._wait_for(READY)
+        NEIGHBOURS[self.port] = self
+
+    def _wait_for(self, words: bytes) -> None:
+        assert self._process is not None and self._process.stdout is not None
         told = []
         for line in self._process.stdout:
             told.append(line)
-            if READY in line:
-                break
-        else:
-            pytest.fail(f"redis-server does not come up: {b''.join(told).decode()}")
-        NEIGHBOURS[self.port] = self
+            if words in line:
+                return
+        pytest.fail(f"redis-server does not come up: {b''.join(told).decode()}")
+
+    def take_all_slots(self) -> None:
+        """Be a cluster of one node."""
+        self._ask(b"CLUSTER", b"ADDSLOTSRANGE", b"0", b"16383")
+        self._wait_for(b"Cluster state changed: ok")
 
     def stop(self, *, kill: bool = False) -> None:
         if self._process is not None:
@@ -115,7 +123,8 @@ class RedisServer:
     def age(self, now: float) -> None:
         over = [key for key, until in self._expiring.items() if until <= now]
         if over:
-            self._ask(b"DEL", *over)
+            for key in over:  # those of a cluster may be in several slots
+                self._ask(b"DEL", key)
             self._expiring = {key: until for key, until in self._expiring.items() if until > now}
 
     def forget(self) -> None:
@@ -155,3 +164,20 @@ def redis_of_this_run() -> RedisServer:
     server.start()
     atexit.register(lambda: (server.stop(kill=True), shutil.rmtree(folder, ignore_errors=True)))
     return server
+
+
+@cache
+def cluster_of_this_run() -> RedisServer:
+    """A cluster of one node, for all who need no more than a prefix of their own; it goes when the process ends."""
+    hold_scripts_to_one_slot()
+    folder = Path(mkdtemp(prefix="dragoman-cluster-"))
+    server = RedisServer(folder, None, "--cluster-enabled", "yes")
+    server.start()
+    server.take_all_slots()
+    atexit.register(lambda: (server.stop(kill=True), shutil.rmtree(folder, ignore_errors=True)))
+    return server
+
+
+def cluster_url(prefix: str, partitions: int = 4) -> str:
+    """The address of the data in that cluster under a prefix."""
+    return f"redis+cluster://127.0.0.1:{cluster_of_this_run().port}?prefix={prefix}&wait=0&partitions={partitions}"

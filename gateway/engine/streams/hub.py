@@ -195,6 +195,13 @@ class Hub:
         for session_id in self.watched:
             self.cut_session(session_id)
 
+    def cut(self, concerns: Callable[[str], bool]) -> None:
+        """Cut the subscribers of those sessions of which this is true, and forget the snapshots of all of them."""
+        for session_id in {session_id for session_id, _ in self.snapshots.streams if concerns(session_id)}:
+            self.snapshots.forget(session_id)
+        for session_id in filter(concerns, self.watched):
+            self.cut_session(session_id)
+
     def publish(self, records: Sequence[m.Record]) -> None:
         """Publish records that are stored."""
         feed = self.feeds.get(records[0].session_id)

@@ -165,6 +165,9 @@ class MemoryLog:
         assert self._listener is NO_LISTENER, "a log has one listener"
         self._listener = listener
 
+    def error_of(self, session_id: str) -> GatewayError | None:
+        return self.write_error
+
     async def open(self) -> None:
         """Nothing to prepare."""
 

@@ -65,6 +65,9 @@ class SqliteLog:
         assert self._listener is NO_LISTENER, "a log has one listener"
         self._listener = listener
 
+    def error_of(self, session_id: str) -> GatewayError | None:
+        return self.write_error
+
     async def open(self) -> None:
         await self._database.open()
         if not await self._database.read(lambda file: add_to_counter(file, BYTES_COUNTER)):

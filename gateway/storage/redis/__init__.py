@@ -1,10 +1,11 @@
 """The connection to a Redis server that several gateways share."""
 
 from .address import RedisAddress
-from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
+from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost
 from .connection import Command, CommandRefused, RedisConnection, RedisFull, RedisUnreachable
 from .owner_traces import RedisOwnerTraces
-from .pubsub import PubSubReceiver, RedisPubSub
+from .partitions import RedisPartitions
+from .pubsub import PubSub, PubSubReceiver, RedisPubSub
 from .replies import (
     Appended,
     OwnerUsage,
@@ -15,6 +16,8 @@ from .replies import (
     read_renewal,
     read_session_ids,
 )
+from .shared import SharedRedis
+from .token_buckets import RedisTokenBuckets
 
 __all__ = [
     "DEFAULT_LEASE_SECONDS",
@@ -22,6 +25,7 @@ __all__ = [
     "Command",
     "CommandRefused",
     "OwnerUsage",
+    "PubSub",
     "PubSubReceiver",
     "RedisAddress",
     "RedisClient",
@@ -29,10 +33,12 @@ __all__ = [
     "RedisDataLost",
     "RedisFull",
     "RedisOwnerTraces",
+    "RedisPartitions",
     "RedisPubSub",
     "RedisTokenBuckets",
     "RedisUnreachable",
     "Reply",
+    "SharedRedis",
     "read_appended",
     "read_claim",
     "read_removed",

@@ -1,4 +1,4 @@
-"""Where Redis is: one server, or the sentinels that know which of several servers is the primary."""
+"""Where Redis is: one server, the sentinels that know which server is the primary, or the nodes of a Redis Cluster."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +10,12 @@ from redis.asyncio.connection import AbstractConnection, Connection, SSLConnecti
 PREFIX = "dragoman"
 FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 SENTINEL_SCHEMES = ("redis+sentinel", "rediss+sentinel")
-SENTINEL_PORT = 26379
+CLUSTER_SCHEMES = ("redis+cluster", "rediss+cluster")
+SENTINEL_PORT, NODE_PORT = 26379, 6379
+PARTITIONS, MOST_PARTITIONS = 64, 1024
+"""In how many partitions a cluster keeps its data by default, and at most."""
 REPLICAS_TO_WAIT_FOR = 1
-"""How many replicas must have a change behind sentinels, unless `?wait=` says another number."""
+"""How many replicas must have a change behind sentinels or in a cluster, unless `?wait=` says another number."""
 
 Place = tuple[str, int]
 """The host and the port of a server."""
@@ -20,7 +23,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """A server or a group behind sentinels, a database, and the word that every key there begins with."""
+    """A server, a group behind sentinels or a cluster; and the word that every key there begins with."""
 
     url: str
     prefix: str
@@ -31,10 +34,14 @@ class RedisAddress:
     sentinel_login: tuple[str, str] = ("", "")
     wait: int = 0
     """How many replicas must have a change before anybody is told of it."""
+    nodes: tuple[Place, ...] = ()
+    """Some nodes of a cluster, which know all others."""
+    partitions: int = 1
+    """In how many parts the data are divided, each of which is in one slot of a cluster."""
 
     @classmethod
     def read(cls, written: str, base: Path = Path()) -> "RedisAddress":
-        """From `redis://host:port/db?prefix=word`, `rediss://`, `unix://` or `redis+sentinel://h1,h2/name`.
+        """From `redis://host:port/db?prefix=word`, `rediss://`, `unix://`, `redis+sentinel://h1,h2/name`, `redis+cluster://h1,h2`.
 
         Raises `ValueError`. Files that it names are seen from `base`.
         """
@@ -44,6 +51,8 @@ class RedisAddress:
         words |= {word: str(base / words[word]) for word in FILES if word in words}
         if parts.scheme in SENTINEL_SCHEMES:
             return cls._behind_sentinels(parts, words, prefix)
+        if parts.scheme in CLUSTER_SCHEMES:
+            return cls._of_cluster(parts, words, prefix)
         url = parts._replace(query=urlencode(words)).geturl()
         parse_url(url)
         place = parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}{parts.path}"
@@ -51,7 +60,7 @@ class RedisAddress:
 
     @classmethod
     def _behind_sentinels(cls, parts: SplitResult, words: dict[str, str], prefix: str) -> "RedisAddress":
-        login, sentinels = sentinel_places(parts)
+        login, sentinels = read_places(parts, SENTINEL_PORT)
         group = unquote(parts.path.strip("/"))
         sentinel_login = words.pop("sentinel_username", ""), words.pop("sentinel_password", "")
         wait = int(words.pop("wait", REPLICAS_TO_WAIT_FOR))
@@ -60,6 +69,21 @@ class RedisAddress:
         parse_url(url)
         shown = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in sentinels)}/{group}"
         return cls(url, prefix, shown, sentinels, group, sentinel_login, wait)
+
+    @classmethod
+    def _of_cluster(cls, parts: SplitResult, words: dict[str, str], prefix: str) -> "RedisAddress":
+        login, nodes = read_places(parts, NODE_PORT)
+        if "{" in prefix:
+            raise ValueError("the prefix of keys in a Redis Cluster has no braces")
+        wait, partitions = int(words.pop("wait", REPLICAS_TO_WAIT_FOR)), int(words.pop("partitions", PARTITIONS))
+        if parts.path.strip("/") or "db" in words:
+            raise ValueError("a Redis Cluster has one database")
+        if not 1 <= partitions <= MOST_PARTITIONS or partitions & (partitions - 1):
+            raise ValueError(f"partitions is a power of two, {MOST_PARTITIONS} at most")
+        url = f"{parts.scheme.partition('+')[0]}://{login}node?{urlencode(words)}"
+        parse_url(url)
+        shown = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in nodes)}"
+        return cls(url, prefix, shown, wait=wait, nodes=nodes, partitions=partitions)
 
     def connection(self, seconds: float, place: Place | None = None) -> AbstractConnection:
         """A connection that is not open yet; a reply has no timeout of its own: many are awaited at once."""
@@ -83,13 +107,13 @@ class RedisAddress:
         return kind(**options)
 
 
-def sentinel_places(parts: SplitResult) -> tuple[str, tuple[Place, ...]]:
-    """The user and password before the sentinels, with their `@`, and the sentinels; raises `ValueError`."""
+def read_places(parts: SplitResult, port: int) -> tuple[str, tuple[Place, ...]]:
+    """The user and password before the servers, with their `@`, and the servers; raises `ValueError`."""
     login, at, hosts = parts.netloc.rpartition("@")
     places: list[Place] = []
     for written in hosts.split(","):
         one = urlsplit(f"//{written}")
         if not one.hostname or one.path:
             raise ValueError(f"'{written}' is not HOST or HOST:PORT")
-        places.append((one.hostname, one.port or SENTINEL_PORT))
+        places.append((one.hostname, one.port or port))
     return login + at, tuple(places)

@@ -1,9 +1,9 @@
 """The client of a Redis server that several gateways share: scripts by name, the epoch of its data, and failures."""
 
-import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -13,6 +13,9 @@ from gateway.errors import GatewayError, NotFound, Overloaded
 from ..sqlite import StorageUnusable
 from .address import RedisAddress
 from .connection import Command, CommandRefused, RedisConnection, RedisFull, RedisUnreachable
+from .durability import check_durability
+from .lines import RedisLine, glob_escaped, load_commands, routing_keys, scan_keys
+from .pubsub import RedisPubSub
 from .replies import Reply
 from .scripts import scripts
 from .sentinel import make_dial
@@ -21,8 +24,6 @@ log = structlog.get_logger("dragoman.redis")
 FORMAT = "1"
 """The version of the layout of keys; a server does not use data of a later version."""
 DEFAULT_LEASE_SECONDS = 10.0
-KEYS_PER_SCAN = 1000
-"""How many keys Redis looks at before it serves others again."""
 
 
 class RedisDataLost(Overloaded):
@@ -42,6 +43,20 @@ class RedisObserver(Protocol):
         """Another server is the primary now, and may lack the last of what the one before had."""
 
 
+@dataclass(frozen=True)
+class ClusterShare:
+    """What makes a client the client of one partition of a cluster."""
+
+    number: int
+    of: int
+    """How many partitions there are."""
+    prefix: str
+    replica: str
+    writing: RedisLine
+    reading: RedisLine
+    covers: Callable[[str], bool]
+
+
 class RedisClient:
     """Two connections, one that writes and one that reads, so that neither delays the other.
 
@@ -51,15 +66,19 @@ class RedisClient:
 
     def __init__(
         self, address: RedisAddress, *, lease: float = DEFAULT_LEASE_SECONDS, fsync: bool = False,
-        clock: Callable[[], float] = time.monotonic, name: str = "",
+        clock: Callable[[], float] = time.monotonic, name: str = "", share: ClusterShare | None = None,
     ) -> None:
         self.address = address
         self.name = name
         """By what name operators know this server."""
         self.clock = clock
         """The clock of leases; it is not that of the loop, because uvloop stops its clock while the loop is busy."""
-        self.prefix = address.prefix
-        self.replica = secrets.token_hex(6)
+        self.prefix = address.prefix if share is None else share.prefix
+        self.parts: Sequence[RedisClient] = (self,)
+        """The clients that have the data together: this one, or one for each partition."""
+        self.covers = share.covers if share is not None else (lambda word: True)
+        """Whether the data of a session, a user or another word are here."""
+        self.replica = secrets.token_hex(6) if share is None else share.replica
         """The id of this server, which is new with each start."""
         self.lease = lease
         self.epoch = ""
@@ -72,9 +91,26 @@ class RedisClient:
         """How long a reply may take."""
         self.failovers = 0
         """How often another server has become the primary."""
-        self.dial = make_dial(address, self._primary_changed)
-        self._writing = RedisConnection(address, self.seconds, self._load_scripts, self.dial)
-        self._reading = RedisConnection(address, self.seconds, self._load_scripts, self.dial)
+        self._is_share, self._numbers = share is not None, () if share is None else (share.number, share.of)
+        self._routing: Command = (0,)
+        if share is not None:
+            self._routing = (2, *routing_keys(self.prefix))
+            self._writing, self._reading = share.writing, share.reading
+            return
+        self._dial = make_dial(address, self.primary_changed)
+        self._writing = RedisConnection(address, self.seconds, self._load_scripts, self._dial)
+        self._reading = RedisConnection(address, self.seconds, self._load_scripts, self._dial)
+
+    def number_of(self, word: str) -> int:
+        """Which of the parts has the data of a session, a user or another word."""
+        return 0
+
+    def part_of(self, word: str) -> "RedisClient":
+        return self
+
+    def pubsub(self) -> RedisPubSub:
+        """A connection for what is published; it is not open yet."""
+        return RedisPubSub(self.address, self.seconds, self.clock, self._dial)
 
     def attach(self, observer: RedisObserver) -> None:
         """Report to this observer from now on; a client has one observer, which is given once."""
@@ -84,8 +120,8 @@ class RedisClient:
     async def open(self) -> None:
         """Connect, and check that the server can be used; raises `StorageUnusable`."""
         try:
-            await self._check_durability()
-            version, self.epoch = await self._begin()
+            await check_durability(self._writing, self.address, self._fsync)
+            await self.begin()
         except (RedisUnreachable, CommandRefused) as error:
             await self.close()
             hint = getattr(error, "hint", RedisUnreachable.hint)
@@ -93,8 +129,11 @@ class RedisClient:
         except StorageUnusable:
             await self.close()
             raise
+
+    async def begin(self) -> None:
+        """Learn the epoch of the data, or begin one; raises `StorageUnusable` if their format is not known here."""
+        version, self.epoch = await self._begin()
         if int(version) > int(FORMAT):
-            await self.close()
             raise StorageUnusable(
                 f"log: {self.address.shown} was written by a newer Dragoman (format {version}, this one knows "
                 f"{FORMAT}); install that one, or choose another database or `?prefix=` in `log:`"
@@ -108,41 +147,12 @@ class RedisClient:
                 "name the address, the database and the `?prefix=` that the servers use")
 
     async def _begin(self) -> tuple[str, str]:
-        version, epoch = await self._writing.ask(*self._call("begin", FORMAT, secrets.token_hex(8)))
+        version, epoch = await self._writing.ask(*self._call("begin", FORMAT, secrets.token_hex(8), *self._numbers))
         return version.decode(), epoch.decode()
-
-    async def _check_durability(self) -> None:
-        replies = await self._writing.ask_all([
-            ("COMMAND", "INFO", "WAITAOF"), ("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"),
-            ("CONFIG", "GET", "appendfsync"),
-        ])
-        words = _info_fields(*replies[1:])
-        if self._fsync and not (isinstance(replies[0], list) and replies[0] and replies[0][0]):
-            raise StorageUnusable(
-                f"durability: fsync needs a server that can wait for its disk (WAITAOF: Redis 7.2, Valkey); the one at "
-                f"{self.address.shown} is version {words.get('redis_version', 'unknown')}; take a newer one, or "
-                f"set `durability: normal`"
-            )
-        if self._fsync and words.get("aof_enabled") == "0":
-            raise StorageUnusable(
-                f"durability: fsync needs `appendonly yes`, and {self.address.shown} has it off; switch it on, or set "
-                f"`durability: normal`"
-            )
-        if self._fsync and replies[4] == [b"appendfsync", b"no"]:  # not everybody may ask for it
-            raise StorageUnusable(
-                f"durability: fsync needs `appendfsync everysec` or `always`, and {self.address.shown} has `no`, with "
-                f"which it never tells what is on its disk; change it, or set `durability: normal`"
-            )
-        if words.get("aof_enabled") == "0" and self.address.sentinels:
-            log.warning("redis_forgets_at_restart", server=self.address.shown,
-                        advice="a primary that restarts empty empties its replicas, too; set appendonly yes")
-        if words.get("maxmemory_policy", "noeviction") != "noeviction":
-            log.warning("redis_may_evict_data", policy=words["maxmemory_policy"],
-                        advice="sessions may be lost when the memory is full; set maxmemory-policy noeviction")
 
     async def _load_scripts(self, line: RedisConnection) -> None:
         """Load all scripts: a server that was restarted has none."""
-        await line.greeting(*(("SCRIPT", "LOAD", text) for _, text in scripts().values()))
+        await line.greeting(*load_commands())
 
     async def close(self) -> None:
         await self._writing.close()
@@ -154,7 +164,7 @@ class RedisClient:
         return self.prefix + ":".join(words)
 
     def _call(self, script: str, *given: str | bytes | int | float) -> Command:
-        return ("EVALSHA", scripts()[script][0], 0, self.prefix, *given)
+        return ("EVALSHA", scripts(sharded=self._is_share)[script][0], *self._routing, self.prefix, *given)
 
     async def run_read_script(self, script: str, *given: str | bytes | int | float) -> Reply:
         """Run a script that writes nothing."""
@@ -165,31 +175,27 @@ class RedisClient:
 
         Behind sentinels, return when replicas have what was read: a failover does not take it back.
         """
-        waiting = self._replication()
         for attempt in (1, 2):
             try:
-                replies = await self._reading.ask_all([*commands, *waiting])
+                replies = await self._reading.ask_synced(commands)
             except RedisUnreachable:
                 if attempt == 2:
                     raise
                 continue
             if (refusal := next((reply for reply in replies if isinstance(reply, CommandRefused)), None)) is None:
-                if waiting:
-                    self._check_replicas(replies, self._reading)
-                return replies[:len(commands)]
+                return replies
             await self._mend(refusal, self._reading)
         raise RedisUnreachable(f"Redis at {self.address.shown} does not answer as it should")
 
+    async def ask_servers(self, command: Command) -> list[Reply]:
+        """Send a command that concerns no key to each server that has data: to this one."""
+        return await self.read_all([command])
+
     async def scan(self, word: str) -> AsyncIterator[str]:
         """The rest of each key that begins with this word; Redis serves others meanwhile, and may repeat a key."""
-        start, cursor = self.key(word, ""), b"0"
-        pattern = re.sub(r"([*?^\[\]\\-])", r"\\\1", start) + "*"
-        while True:
-            [[cursor, keys]] = await self.read_all([("SCAN", cursor, "MATCH", pattern, "COUNT", KEYS_PER_SCAN)])
-            for key in keys:
-                yield key.decode(errors="surrogatepass").removeprefix(start)
-            if cursor == b"0":
-                return
+        start = self.key(word, "")
+        async for key in scan_keys(self, glob_escaped(start) + "*"):
+            yield key.removeprefix(start)
 
     async def run_script(self, script: str, *given: str | bytes | int | float) -> Reply:
         """Run a script that writes; if the connection breaks, the caller cannot know whether it ran."""
@@ -203,35 +209,17 @@ class RedisClient:
         Behind sentinels, return when so many replicas have the changes as the address says: a failover keeps them.
         """
         epoch = self.epoch
-        waiting = self._replication()
-        commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra, *waiting]
+        commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra]
         for _ in (1, 2):
-            replies = await self._writing.ask_all(commands)
+            replies = await self._writing.ask_synced(commands)
             refusal = next((reply for reply in replies if isinstance(reply, CommandRefused)), None)
             if refusal is None:
-                if waiting:
-                    self._check_replicas(replies, self._writing)
-                return replies[:len(commands) - len(waiting)]
+                return replies
             if refusal.kind == "NOSCRIPT" and not any(isinstance(reply, list) for reply in replies):
                 await self._mend(refusal, self._writing)
                 continue
             await self._refused(refusal, epoch, all(isinstance(reply, CommandRefused) for reply in replies))
         raise RedisUnreachable(f"Redis at {self.address.shown} forgets its scripts")
-
-    def _replication(self) -> list[Command]:
-        """Wait until replicas have all that is there now: WAIT waits for the SET, which comes after everything else."""
-        if not self.address.wait:
-            return []
-        return [("SET", self.key("synced"), self.replica), ("WAIT", self.address.wait, self.most_ms)]
-
-    def _check_replicas(self, replies: Sequence[Reply], line: RedisConnection) -> None:
-        if replies[-1] < self.address.wait:
-            error = RedisUnreachable(
-                f"Redis at {self.address.shown} has {replies[-1]} of {self.address.wait} replicas that keep up; "
-                f"start them, or lower `wait` in `log:`")
-            error.was_sent = True
-            line.hang_up("its replicas do not keep up")  # another server may be the primary by now
-            raise error
 
     async def publish(self, channel: str, message: bytes) -> int:
         """Publish a message; return how many connections receive it."""
@@ -239,15 +227,17 @@ class RedisClient:
 
     async def publish_all(self, messages: Sequence[tuple[str, bytes]]) -> list[int]:
         """Publish messages in one write; return how many connections receive each of them."""
-        replies = await self._writing.ask_all([("PUBLISH", self.key(channel), words) for channel, words in messages])
+        publish = "SPUBLISH" if self._is_share else "PUBLISH"
+        replies = await self._writing.ask_all([
+            (publish, self.key(channel), words) for channel, words in messages])
         if (refusal := next((reply for reply in replies if isinstance(reply, CommandRefused)), None)) is not None:
             raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
         return replies
 
-    async def _mend(self, refusal: CommandRefused, line: RedisConnection) -> None:
+    async def _mend(self, refusal: CommandRefused, line: RedisLine) -> None:
         if refusal.kind != "NOSCRIPT":
             raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
-        await line.ask_all([("SCRIPT", "LOAD", text) for _, text in scripts().values()])
+        await line.ask_all(load_commands(sharded=self._is_share))
 
     async def _refused(self, refusal: CommandRefused, epoch: str, nothing_done: bool) -> None:
         if not str(refusal).startswith("RESET"):
@@ -266,7 +256,8 @@ class RedisClient:
 
     # -- going away and coming back -------------------------------------------------------------------------------
 
-    def _primary_changed(self) -> None:
+    def primary_changed(self) -> None:
+        """Another server is the primary of these data now."""
         self.failovers += 1
         if self._observer is not None:
             self._observer.primary_changed()
@@ -299,20 +290,3 @@ class RedisClient:
         if self.trouble is not None:
             log.info("storage_write_recovered", server=self.address.shown)
             self.trouble = None
-
-
-def _info_fields(*replies: Reply) -> dict[str, str]:
-    """The fields of INFO."""
-    lines = b"\n".join(reply for reply in replies if isinstance(reply, bytes)).decode(errors="replace").splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
-
-
-class RedisTokenBuckets:
-    """Token buckets that several servers share; one script takes tokens and adds those of the time that has passed."""
-
-    def __init__(self, redis: RedisClient) -> None:
-        self._redis = redis
-
-    async def grant(self, owner: str, rate: float, size: int, wanted: int) -> tuple[int, float]:
-        granted, wait = await self._redis.run_script("tokens", owner, rate, size, wanted)
-        return int(granted), float(wait)

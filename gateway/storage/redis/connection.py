@@ -9,12 +9,16 @@ from contextlib import suppress
 from hiredis import pack_command
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import (
+    AskError,
+    ClusterDownError,
     MasterDownError,
+    MovedError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     ResponseError,
+    TryAgainError,
 )
 
 from gateway.errors import Overloaded
@@ -86,6 +90,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 Command = tuple[str | bytes | int | float, ...]
 KINDS: dict[type[Exception], str] = {
     NoScriptError: "NOSCRIPT", OutOfMemoryError: "OOM", ReadOnlyError: "READONLY", MasterDownError: "MASTERDOWN",
+    MovedError: "MOVED", AskError: "ASK", TryAgainError: "TRYAGAIN", ClusterDownError: "CLUSTERDOWN",
 }
 """The first words of errors, which the library removes from the errors that it knows."""
 NOT_PRIMARY = ("READONLY", "MASTERDOWN")
@@ -100,6 +105,11 @@ def pack(command: Command) -> bytes:
         plain = (word.encode(errors="surrogatepass") if isinstance(word, str) else word for word in command)
         words = pack_command(tuple(plain))  # type: ignore[arg-type]
     return words
+
+
+def set_synced(prefix: str) -> Command:
+    """A write for which WAIT can wait."""
+    return ("SET", f"{prefix}synced", "1")
 
 
 class CommandRefused(Exception):
@@ -145,6 +155,33 @@ class RedisConnection:
         if self._connection is None:
             await self._connect()
         return await self._exchange(commands)
+
+    async def ask_synced(self, commands: Sequence[Command]) -> list[Reply]:
+        """As `ask_all`; return when so many replicas have what is there now as the address says.
+
+        WAIT waits for the SET, which comes after everything else. If the SET is refused, its refusal is the last reply.
+        """
+        if not self._address.wait:
+            return await self.ask_all(commands)
+        replies = await self.ask_all([*commands, set_synced(self._address.prefix), self.wait_command])
+        refused = [reply for reply in replies if isinstance(reply, CommandRefused)]
+        if not refused:
+            self.check_replicas(replies.pop())
+        return [*replies[:len(commands)], *(reply for reply in replies[len(commands):] if reply in refused)]
+
+    @property
+    def wait_command(self) -> Command:
+        return ("WAIT", self._address.wait, round(self._seconds * 800))
+
+    def check_replicas(self, number: int) -> None:
+        """Raise `RedisUnreachable` if so many replicas are too few."""
+        if number < self._address.wait:
+            error = RedisUnreachable(
+                f"Redis at {self._address.shown} has {number} of {self._address.wait} replicas that keep up; "
+                f"start them, or lower `wait` in `log:`")
+            error.was_sent = True
+            self.hang_up("its replicas do not keep up")  # another server may be the primary by now
+            raise error
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Write without waiting, so that a cancelled caller leaves no half command; then wait for the replies."""

@@ -26,21 +26,22 @@ def make_dial(address: RedisAddress, changed: Callable[[], None] = lambda: None)
         return SentinelGroup(address, changed).dial
 
     async def dial(seconds: float) -> AbstractConnection:
-        return await _opened(address.connection(seconds))
+        return await open_connection(address.connection(seconds))
 
     return dial
 
 
-async def _opened(connection: AbstractConnection) -> AbstractConnection:
+async def open_connection(connection: AbstractConnection) -> AbstractConnection:
+    """The connection, open; it is closed if it cannot be opened."""
     try:
         await connection.connect()  # type: ignore[no-untyped-call]
     except BaseException:
-        await _closed(connection)
+        await close_connection(connection)
         raise
     return connection
 
 
-async def _closed(connection: AbstractConnection) -> None:
+async def close_connection(connection: AbstractConnection) -> None:
     with suppress(RedisError, OSError, TimeoutError):
         await connection.disconnect(nowait=True)
 
@@ -61,11 +62,11 @@ class SentinelGroup:
 
     async def dial(self, seconds: float) -> AbstractConnection:
         found = place, configuration = await self._find(seconds * SHARE_FOR_SENTINELS)
-        connection = await _opened(self._address.connection(seconds, place))
+        connection = await open_connection(self._address.connection(seconds, place))
         try:
             await self._check_role(connection, place)
         except BaseException:
-            await _closed(connection)
+            await close_connection(connection)
             raise
         before, self._primary = self._primary, found
         if before is not None and before != found:
@@ -123,7 +124,7 @@ class SentinelGroup:
     async def _ask(self, sentinel: Place, seconds: float) -> tuple[Place, int] | None:
         """The primary as this sentinel knows it; None if it does not know the group."""
         async with asyncio.timeout(seconds):
-            connection = await _opened(self._address.sentinel_connection(seconds, sentinel))
+            connection = await open_connection(self._address.sentinel_connection(seconds, sentinel))
             try:
                 await connection.send_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._address.group)
                 place = await connection.read_response()
@@ -132,6 +133,6 @@ class SentinelGroup:
                 await connection.send_command("SENTINEL", "MASTER", self._address.group)
                 fields = await connection.read_response()
             finally:
-                await _closed(connection)
+                await close_connection(connection)
         known = dict(zip(fields[::2], fields[1::2], strict=True))
         return (place[0].decode(), int(place[1])), int(known[b"config-epoch"])

@@ -20,8 +20,8 @@ from gateway.ports import (
     Resource,
     with_use,
 )
-from gateway.quotas import Quotas
-from gateway.storage.redis import RedisClient, RedisUnreachable
+from gateway.quotas import QuotaName, Quotas, StoreTally
+from gateway.storage.redis import Command, RedisUnreachable, SharedRedis
 from gateway.storage.sealing import UNSEALED, Seal
 
 from .key_tables import decode_key, encode_key
@@ -30,6 +30,7 @@ from .memory import DEFAULT_MAX_RESOURCES, index_terms, kinds_by_owner, stored_s
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
+COUNTS: tuple[QuotaName, ...] = ("resources", "stored_bytes")
 SEPARATOR = "\0"
 """Separates the parts of a key, each of which may have any other character."""
 
@@ -40,17 +41,21 @@ def limit_argument(most: int | None) -> str | int:
 
 
 class RedisResources:
-    """Each change is one call of a script; a resource is stored without its ordinal, which the script assigns."""
+    """Each change is one call of a script; a resource is stored without its ordinal, which the script assigns.
+
+    In a cluster, all resources of an owner are in one partition.
+    """
 
     def __init__(
         self,
-        redis: RedisClient,
+        redis: SharedRedis,
         clock: Clock,
         most: Callable[[], int] = lambda: DEFAULT_MAX_RESOURCES,
         seal: Seal = UNSEALED,
-        tally: Quotas | None = None,
+        tallies: Sequence[StoreTally] | None = None,
     ) -> None:
-        self._tally = tally or Quotas()
+        self._tallies = tallies or [Quotas()] * len(redis.parts)
+        """What the owners have, by the part of Redis that has it."""
         self._redis = redis
         self._clock = clock
         self._most = most
@@ -67,8 +72,8 @@ class RedisResources:
         )
         record = self._written(made)
         outcome = await self._change(
-            "shelve", kind, resource_id, owner, parent, self._most(), record, stored_size(made), limit_argument(most),
-            limit_argument(most_below), *self._bounds(owner), *sorted(index_terms(made)),
+            owner, "shelve", kind, resource_id, owner, parent, self._most(), record, stored_size(made),
+            limit_argument(most), limit_argument(most_below), *self._bounds(owner), *sorted(index_terms(made)),
         )
         if outcome == b"taken":
             raise Conflict(f"there is a {kind} '{resource_id}' already")
@@ -83,11 +88,11 @@ class RedisResources:
         ordinal, newest = await self._find(kind, owner, resource_id)
         if version is not None and not 1 <= version <= newest:
             raise NotFound(f"{kind} '{resource_id}' has no version {version}; it has {newest}")
-        return (await self._versions(kind, resource_id, ordinal, [version or newest]))[0]
+        return (await self._versions(kind, owner, resource_id, ordinal, [version or newest]))[0]
 
     async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
         ordinal, newest = await self._find(kind, owner, resource_id)
-        return tuple(await self._versions(kind, resource_id, ordinal, range(1, newest + 1)))
+        return tuple(await self._versions(kind, owner, resource_id, ordinal, range(1, newest + 1)))
 
     async def list(
         self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
@@ -96,7 +101,8 @@ class RedisResources:
         words = [kind, owner] if parent is None else [kind, owner, parent]
         shelf = f"{'all' if archived else 'live'}:{SEPARATOR.join(words)}"
         low, high = "-inf" if after is None else f"({after}", "+inf" if before is None else f"({before}"
-        rows = await self._redis.run_read_script("shelf", shelf, low, high, limit, "" if oldest_first else "REV", kind)
+        rows = await self._redis.part_of(owner).run_read_script(
+            "shelf", shelf, low, high, limit, "" if oldest_first else "REV", kind)
         return [self._read(ordinal, record) for ordinal, record in rows]
 
     async def owners(self) -> Mapping[str, frozenset[str]]:
@@ -104,9 +110,9 @@ class RedisResources:
         return kinds_by_owner((words[0], words[1]) for words in found if len(words) == 2)  # others: of one parent
 
     async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
-        asked = [*kinds]
-        lists = [("EXISTS", self._redis.key("live", f"{kind}{SEPARATOR}{owner}")) for kind in asked]
-        return frozenset(kind for kind, count in zip(asked, await self._redis.read_all(lists), strict=True) if count)
+        asked, part = [*kinds], self._redis.part_of(owner)
+        lists = [("EXISTS", part.key("live", f"{kind}{SEPARATOR}{owner}")) for kind in asked]
+        return frozenset(kind for kind, count in zip(asked, await part.read_all(lists), strict=True) if count)
 
     async def update(
         self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
@@ -126,13 +132,15 @@ class RedisResources:
     async def amend(self, kind: str, owner: str, resource_id: str, amendment: Amendment) -> Resource:
         while True:
             ordinal, newest = await self._find(kind, owner, resource_id)
-            [[record]] = await self._redis.read_all([("HMGET", self._key(kind, resource_id), newest)])
+            [[record]] = await self._redis.part_of(owner).read_all([
+                ("HMGET", self._key(kind, owner, resource_id), newest)])
             if record is None:
                 continue  # it was deleted, or there is a later version
             old = self._read(ordinal, record)
             new = replace(old, body=amendment(old.body))
             weight = stored_size(new) - stored_size(old)
-            if await self._change("amend", kind, resource_id, newest, record, self._written(new), weight) == b"ok":
+            written = self._written(new)
+            if await self._change(owner, "amend", kind, resource_id, newest, record, written, weight) == b"ok":
                 return new
 
     async def with_terms(self, kind: str, owner: str, terms: Collection[str]) -> Sequence[Resource]:
@@ -147,13 +155,14 @@ class RedisResources:
 
     async def _indexed(self, script: str, kind: str, owner: str, *given: str | int) -> Any:
         """The reply of a script that reads terms; resources from before there were terms get theirs first."""
-        reply = await self._redis.run_read_script(script, kind, owner, *given)
+        part = self._redis.part_of(owner)
+        reply = await part.run_read_script(script, kind, owner, *given)
         if reply != b"unindexed":
             return reply
         for one in await self.list(kind, owner, limit=DEFAULT_MAX_RESOURCES):
-            await self._change("index", kind, owner, one.resource_id, one.version, *sorted(index_terms(one)))
-        await self._change("index", kind, owner)
-        return await self._redis.run_read_script(script, kind, owner, *given)
+            await self._change(owner, "index", kind, owner, one.resource_id, one.version, *sorted(index_terms(one)))
+        await self._change(owner, "index", kind, owner)
+        return await part.run_read_script(script, kind, owner, *given)
 
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         while True:
@@ -168,8 +177,8 @@ class RedisResources:
         """Whether the change is stored; if not, the resource was changed meanwhile, and has to be read again."""
         has = index_terms(changed)
         outcome, *kept = await self._change(
-            "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed),
-            stored_size(changed), *self._bounds(seen.owner),
+            seen.owner, "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(),
+            self._written(changed), stored_size(changed), *self._bounds(seen.owner),
             *(("terms", *sorted(has)) if has != index_terms(seen) else ()),
         )
         self._must_have_room(outcome)
@@ -179,27 +188,30 @@ class RedisResources:
 
     def _bounds(self, owner: str) -> tuple[str | int, str | int]:
         """How many resources and bytes the owner may have, as arguments of a script."""
-        return limit_argument(self._tally.limit_of(owner, "resources")), limit_argument(
-            self._tally.limit_of(owner, "stored_bytes")
-        )
+        tally = self._tally_of(owner)
+        return limit_argument(tally.limit_of(owner, "resources")), limit_argument(tally.limit_of(owner, "stored_bytes"))
+
+    def _tally_of(self, owner: str) -> StoreTally:
+        return self._tallies[self._redis.number_of(owner)]
 
     def _note(self, owner: str, outcome: object, *kept: int) -> None:
         """Keep how much the owner has; raises `RateLimited` if the script has refused the change because of that."""
-        for counted in ("resources", "stored_bytes"):
+        tally = self._tally_of(owner)
+        for counted in COUNTS:
             if outcome == counted.encode():
-                self._tally.set_usage(owner, counted, kept[0])
-                raise self._tally.limit_error(owner, counted)
-        self._tally.set_usage(owner, "resources", kept[0])
-        self._tally.set_usage(owner, "stored_bytes", kept[1])
+                tally.set_usage(owner, counted, kept[0])
+                raise tally.limit_error(owner, counted)
+        tally.set_usage(owner, "resources", kept[0])
+        tally.set_usage(owner, "stored_bytes", kept[1])
 
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
-        if not await self._change("unshelve", kind, resource_id, owner):
+        if not await self._change(owner, "unshelve", kind, resource_id, owner):
             raise NotFound(f"there is no {kind} '{resource_id}'")
 
-    async def _change(self, script: str, *given: str | bytes | int) -> Any:
-        """Run a script once; raises `OutcomeUnknown` if its reply is lost."""
+    async def _change(self, whose: str, script: str, *given: str | bytes | int) -> Any:
+        """Run a script once, where the resources of this owner are; raises `OutcomeUnknown` if its reply is lost."""
         try:
-            return await self._redis.run_script(script, *given)
+            return await self._redis.part_of(whose).run_script(script, *given)
         except RedisUnreachable as error:
             if not error.was_sent:
                 raise
@@ -211,22 +223,23 @@ class RedisResources:
 
     async def _find(self, kind: str, owner: str, resource_id: str) -> tuple[int, int]:
         """The ordinal of a resource and its newest version."""
-        command = ("HMGET", self._key(kind, resource_id), "owner", "ordinal", "newest")
-        whose, ordinal, newest = (await self._redis.read_all([command]))[0]
+        command = ("HMGET", self._key(kind, owner, resource_id), "owner", "ordinal", "newest")
+        whose, ordinal, newest = (await self._redis.part_of(owner).read_all([command]))[0]
         if whose is None or whose.decode(errors="surrogatepass") != owner:
             raise NotFound(f"there is no {kind} '{resource_id}'")
         return int(ordinal), int(newest)
 
     async def _versions(
-        self, kind: str, resource_id: str, ordinal: int, versions: Sequence[int],
+        self, kind: str, owner: str, resource_id: str, ordinal: int, versions: Sequence[int],
     ) -> Sequence[Resource]:
-        records = (await self._redis.read_all([("HMGET", self._key(kind, resource_id), *versions)]))[0]
+        command: Command = ("HMGET", self._key(kind, owner, resource_id), *versions)
+        records = (await self._redis.part_of(owner).read_all([command]))[0]
         if None in records:
             raise NotFound(f"there is no {kind} '{resource_id}'")
         return [self._read(ordinal, record) for record in records]
 
-    def _key(self, kind: str, resource_id: str) -> str:
-        return self._redis.key("resource", f"{kind}{SEPARATOR}{resource_id}")
+    def _key(self, kind: str, owner: str, resource_id: str) -> str:
+        return self._redis.part_of(owner).key("resource", f"{kind}{SEPARATOR}{resource_id}")
 
     def _written(self, one: Resource) -> bytes:
         try:
@@ -240,10 +253,10 @@ class RedisResources:
 
 
 class RedisKeyTable:
-    """Keys in Redis: servers see the changes of the others by their version."""
+    """Keys in Redis: servers see the changes of the others by their version. All keys are in one partition."""
 
-    def __init__(self, redis: RedisClient) -> None:
-        self._redis = redis
+    def __init__(self, redis: SharedRedis) -> None:
+        self._redis = redis.part_of("keys")
 
     async def version(self) -> int:
         return int((await self._redis.read_all([("GET", self._redis.key("keys.version"))]))[0] or 0)
@@ -274,7 +287,7 @@ class RedisKeyTable:
 class BlockingKeyTable:
     """The keys in Redis, for callers without an event loop; each call has a connection of its own."""
 
-    def __init__(self, redis: Callable[[], RedisClient]) -> None:
+    def __init__(self, redis: Callable[[], SharedRedis]) -> None:
         self._redis = redis
 
     def load(self) -> tuple[int, Keys]:

@@ -22,7 +22,7 @@ from gateway.engine.turn import TurnRun
 from gateway.errors import NotFound, OutcomeUnknown
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.redis import RedisLog
-from gateway.storage.redis import RedisClient, RedisFull, RedisUnreachable, client, read_renewal
+from gateway.storage.redis import RedisClient, RedisFull, RedisUnreachable, SharedRedis, client, read_renewal
 from gateway.storage.redis.scripts import scripts
 from gateway.storage.resources.redis_responses import RedisResponses
 from gateway.storage.resources.responses import SqliteResponses
@@ -150,19 +150,19 @@ async def hand_over_or_fail(held: HeldSessions) -> None:
         await held.hand_over(session_id)
 
 
-async def verify_what_is_there(held: HeldSessions) -> None:
+async def verify_what_is_there(held: HeldSessions, part: RedisClient) -> None:
     """As `HeldSessions.verify`, which once passed over sessions that had been deleted."""
     sessions = held._log.held
-    tokens = await held._redis.read_all([("HGET", held._redis.key("s", one), "token") for one in sessions])
+    tokens = await part.read_all([("HGET", part.key("s", one), "token") for one in sessions])
     for session_id, token in zip(sessions, tokens, strict=True):
         if token is not None:
             held.lose_if_overtaken(session_id, int(token))
 
 
-async def verify_tokens(held: HeldSessions) -> None:
+async def verify_tokens(held: HeldSessions, part: RedisClient) -> None:
     """As `HeldSessions.verify`, which once did not look whether Redis had lost the end of a log."""
     sessions = held._log.held
-    tokens = await held._redis.read_all([("HGET", held._redis.key("s", one), "token") for one in sessions])
+    tokens = await part.read_all([("HGET", part.key("s", one), "token") for one in sessions])
     for session_id, token in zip(sessions, tokens, strict=True):
         if token is None:
             held.lose(session_id)
@@ -170,7 +170,7 @@ async def verify_tokens(held: HeldSessions) -> None:
             held.lose_if_overtaken(session_id, int(token))
 
 
-async def take_nothing_over(claims: Claims) -> int:
+async def take_nothing_over(claims: Claims, parts: Sequence[RedisClient]) -> int:
     return 0
 
 
@@ -319,9 +319,12 @@ def answers_forgotten() -> Iterator[None]:
 class FirstTryClient:
     """A client of Redis that gives up with the connection."""
 
-    def __init__(self, redis: RedisClient) -> None:
-        self._redis = redis
-        self.lease = redis.lease
+    def __init__(self, redis: SharedRedis) -> None:
+        self._redis = redis.parts[0]
+        self.lease, self.parts = redis.lease, redis.parts
+
+    def part_of(self, word: str) -> "FirstTryClient":
+        return self
 
     async def run_script(self, script: str, *given: Any) -> Any:
         try:

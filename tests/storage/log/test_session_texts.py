@@ -12,7 +12,7 @@ import gateway.model as m
 from gateway.ports import EventLog
 from gateway.search_terms import keyword_terms, pairs_of
 from tests.support.examples import examples
-from tests.support.storage.event_logs import LOGS, put
+from tests.support.storage.event_logs import COMPARED_LOGS, LOGS, put
 
 WORDS = st.text(alphabet="aBé茶红好 xß😀", max_size=6)
 Said = tuple[str, str, str]
@@ -54,7 +54,7 @@ async def found(log: EventLog, wanted: str, owner: str = "ann") -> Sequence[str]
     return [row.session_id for row in rows]
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", COMPARED_LOGS)
 @examples(25)
 @given(
     talks=st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), wanted=WORDS, later=st.integers(0, 5),

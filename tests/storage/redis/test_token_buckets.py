@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gateway.storage.redis import RedisAddress, RedisClient
-from gateway.storage.redis.client import RedisTokenBuckets
+from gateway.storage.redis.token_buckets import RedisTokenBuckets
 from tests.support.redis_server import redis_of_this_run
 
 

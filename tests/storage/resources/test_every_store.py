@@ -14,7 +14,7 @@ from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
 from gateway.ports import Resource, Resources
 from gateway.storage.resources.memory import MemoryResources
 from tests.support.examples import examples
-from tests.support.storage.resource_stores import LASTING, STORES
+from tests.support.storage.resource_stores import COMPARED_STORES, STORES
 
 PLENTY = 1000
 
@@ -230,7 +230,7 @@ async def everything(store: Resources) -> list[Resource]:
     return [one for kind in KINDS for owner in OWNERS for one in await store.list(kind, owner, archived=True)]
 
 
-@pytest.mark.parametrize("name", [name for name in STORES if name != "memory"])
+@pytest.mark.parametrize("name", [name for name in COMPARED_STORES if name != "memory"])
 @examples(50)
 @given(st.lists(moves, max_size=40), st.integers(1, 12))
 async def test_whatever_is_done_comes_out_as_in_memory(name: str, told: list[Move], most: int) -> None:
@@ -244,7 +244,7 @@ async def test_whatever_is_done_comes_out_as_in_memory(name: str, told: list[Mov
             assert await everything(store) == await everything(plain)
 
 
-@pytest.mark.parametrize("name", LASTING)
+@pytest.mark.parametrize("name", [name for name in COMPARED_STORES if name != "memory"])
 @examples(15)
 @given(st.lists(st.lists(moves, max_size=15), max_size=4))
 async def test_it_is_all_there_when_the_store_is_opened_again(name: str, lives: list[list[Move]]) -> None:

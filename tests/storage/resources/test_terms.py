@@ -16,7 +16,7 @@ from gateway.resources import Memories, Memory, MemoryFilter
 from gateway.search_terms import words_of
 from gateway.storage.sqlite.schema import MIGRATIONS, migrate
 from tests.support.examples import examples
-from tests.support.storage.resource_stores import STORES
+from tests.support.storage.resource_stores import COMPARED_STORES, STORES
 
 PLENTY = 100_000
 PIECES = (
@@ -34,7 +34,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield opened
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", COMPARED_STORES)
 @given(changes=CHANGES, keyword=TEXTS, asked=TEXTS)
 @examples(60)
 async def test_the_index_finds_what_a_look_at_every_text_finds(

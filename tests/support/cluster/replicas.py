@@ -62,7 +62,7 @@ class Replica:
         """It comes back, and does not know yet that it was away."""
         self.sessions.heartbeat.start()
         self.sessions._pubsub._is_first = False
-        await self.sessions._pubsub.start(self.sessions.inbox, self.sessions.inbox.address)
+        await self.sessions._pubsub.start(self.sessions.inbox, self.sessions.inbox.addresses[0])
 
     async def die(self) -> None:
         """Gone without a word."""

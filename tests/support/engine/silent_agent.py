@@ -1,7 +1,7 @@
 """An agent that says nothing, notices in its place, logs that take their time, and what somebody who watches reads."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Container, Sequence
 
 import gateway.model as m
 from gateway.engine import Cursor, Session
@@ -44,8 +44,8 @@ class SlowLog(MemoryLog):
         if not self.quiet:
             self.tell()
 
-    def failed(self, error: GatewayError) -> None:
-        self._told.failed(error)
+    def failed(self, error: GatewayError, sessions: Container[str] | None = None) -> None:
+        self._told.failed(error, sessions)
 
     def tell(self) -> None:
         self.quiet = False

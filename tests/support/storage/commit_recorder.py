@@ -1,10 +1,11 @@
 """A listener of logs that remembers what it was told."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import gateway.model as m
 from gateway.errors import GatewayError
 from gateway.ports import NO_LISTENER, LogListener
+from gateway.storage.log.redis import Covers
 
 
 class CommitRecorder:
@@ -28,15 +29,15 @@ class CommitRecorder:
         self.last |= {record.session_id: record.event for record in records}
         self._listener.committed(records)
 
-    def failed(self, error: GatewayError) -> None:
+    def failed(self, error: GatewayError, sessions: Container[str] | None = None) -> None:
         self.errors.append(error)
-        self._listener.failed(error)
+        self._listener.failed(error, sessions)
 
     def lease_lost(self, session_id: str) -> None:
         self.lost.append(session_id)
 
-    def data_lost(self) -> None:
+    def data_lost(self, covers: Covers) -> None:
         self.resets += 1
 
-    def primary_changed(self) -> None:
+    def primary_changed(self, covers: Covers) -> None:
         self.changes += 1

@@ -9,9 +9,9 @@ import gateway.model as m
 from gateway.ports import EventLog
 from gateway.storage import Database
 from gateway.storage.log import MemoryLog, SqliteLog
-from gateway.storage.log.redis import RedisLog
-from gateway.storage.redis import RedisAddress, RedisClient
-from tests.support.redis_server import redis_of_this_run
+from gateway.storage.log.redis import PartitionedLog, RedisLog
+from gateway.storage.redis import RedisAddress, RedisClient, RedisPartitions
+from tests.support.redis_server import cluster_url, redis_of_this_run
 
 Opened = Callable[[Path], AbstractAsyncContextManager[EventLog]]
 
@@ -40,7 +40,17 @@ async def in_redis(folder: Path) -> AsyncIterator[EventLog]:
     await log.close()
 
 
-LOGS: dict[str, Opened] = {"memory": in_memory, "sqlite": in_sqlite, "redis": in_redis}
+@asynccontextmanager
+async def in_cluster(folder: Path) -> AsyncIterator[EventLog]:
+    log = PartitionedLog(RedisPartitions(RedisAddress.read(cluster_url(uuid4().hex))))
+    await log.open()
+    yield log
+    await log.close()
+
+
+LOGS: dict[str, Opened] = {"memory": in_memory, "sqlite": in_sqlite, "redis": in_redis, "cluster": in_cluster}
+COMPARED_LOGS = [name for name in LOGS if name != "cluster"]
+"""Those that property tests compare; the proof `redis_cluster` compares the others."""
 
 
 def created(session_id: str, owner: str = "ann") -> m.Record:

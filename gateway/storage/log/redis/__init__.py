@@ -10,14 +10,19 @@ survives the death of every gateway, and of Redis itself; if the machine under R
 lost. With `durability: fsync` (WAITAOF), no ask and no end of a turn that a client has seen is lost even then.
 """
 
-from .commit_outcomes import LeaseListener, LeaseLost, SessionLimitReached
+from .commit_outcomes import Covers, LeaseListener, LeaseLost, SessionLimitReached
+from .partitioned import PartitionedLog
 from .reader import decode_entry
+from .shared_log import SharedLog
 from .writer import RedisLog
 
 __all__ = [
+    "Covers",
     "LeaseListener",
     "LeaseLost",
+    "PartitionedLog",
     "RedisLog",
     "SessionLimitReached",
+    "SharedLog",
     "decode_entry",
 ]

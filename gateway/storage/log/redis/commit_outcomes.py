@@ -1,10 +1,13 @@
 """What becomes of records on their way into Redis: who waits until they are stored, and why they may not be."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from gateway.errors import GatewayError, Overloaded
 
+Covers = Callable[[str], bool]
+"""Whether a session is concerned, by its id."""
 Waiter = tuple[int, asyncio.Future[None]]
 """A record, and the future that is resolved when it is stored."""
 
@@ -58,7 +61,7 @@ class LeaseListener(Protocol):
 
     def lease_lost(self, session_id: str) -> None:
         """Another server writes this session, or what Redis has of it is not what it had."""
-    def data_lost(self) -> None:
-        """Redis has lost its data: there are no sessions any more."""
-    def primary_changed(self) -> None:
-        """Another Redis server is the primary now, and may lack the last of what the one before had."""
+    def data_lost(self, covers: Covers) -> None:
+        """Redis has lost its data: the sessions that this is true of are not there any more."""
+    def primary_changed(self, covers: Covers) -> None:
+        """Another server is the primary of these sessions, and may lack the last of what the one before had."""

@@ -11,7 +11,7 @@ import structlog
 import gateway.model as m
 from gateway.errors import GatewayError, Overloaded
 from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener, too_many_sessions
-from gateway.quotas import Quotas
+from gateway.quotas import Quotas, StoreTally
 from gateway.storage.redis import (
     Appended,
     Command,
@@ -53,7 +53,7 @@ class RedisLog:
     """The server that creates or claims a session holds its token; records without that token are not stored."""
 
     def __init__(
-        self, redis: RedisClient, *, fsync: bool = False, seal: Seal = UNSEALED, tally: Quotas | None = None,
+        self, redis: RedisClient, *, fsync: bool = False, seal: Seal = UNSEALED, tally: StoreTally | None = None,
         most: Callable[[], int] = lambda: DEFAULT_MAX_SESSIONS,
     ) -> None:
         self.redis = redis
@@ -65,7 +65,7 @@ class RedisLog:
         self._lists = RedisSessionLists(redis, reader)
         self.count_listed, self.mentioning = self._lists.count, self._lists.mentioning
         self.created_between = self._lists.created_between
-        self._tally = tally or Quotas()
+        self._tally: StoreTally = tally or Quotas()
         self._most = most
         self._listener: LogListener = NO_LISTENER
         self._lease_listener: LeaseListener | None = None
@@ -81,6 +81,8 @@ class RedisLog:
         self._had_many = False
         """Whether the last group had many sessions."""
         self._closing = False
+        self.parts: Sequence[RedisLog] = (self,)
+        """The logs that have the sessions together: this one, or one for each partition of a cluster."""
         self._writing: asyncio.Task[None] | None = None
         redis.attach(self)
 
@@ -91,10 +93,17 @@ class RedisLog:
 
     async def open(self) -> None:
         await self.redis.open()
+        await self.start()
+
+    async def start(self) -> None:
+        """Begin to write; the connection is open."""
         replies = await self.redis.read_all([("ZCARD", self.redis.key("sessions"))])
         self._count = replies[0]
         await self._lists.complete()
         self._writing = asyncio.create_task(keep_running(self._write_on, self._drop_unwritable), name="redis log")
+
+    def part_of(self, session_id: str) -> "RedisLog":
+        return self
 
     @property
     def session_count(self) -> int:
@@ -106,6 +115,9 @@ class RedisLog:
 
     @property
     def write_error(self) -> GatewayError | None:
+        return self.redis.trouble
+
+    def error_of(self, session_id: str) -> GatewayError | None:
         return self.redis.trouble
 
     # -- who writes -----------------------------------------------------------------------------------------------
@@ -354,7 +366,7 @@ class RedisLog:
     def failed(self, error: GatewayError) -> None:
         """Refuse all who wait for a record, and report the error."""
         self._waiting.refuse_all(error)
-        self._listener.failed(error)
+        self._listener.failed(error, self._tokens)
 
     def data_lost(self) -> None:
         """Drop all records that wait to be stored, and report that all sessions are gone."""
@@ -362,13 +374,13 @@ class RedisLog:
         self._lists.clear()
         self._waiting.refuse_all(RedisDataLost("the server has lost its data; begin anew"))
         if self._lease_listener is not None:
-            self._lease_listener.data_lost()
+            self._lease_listener.data_lost(self.redis.covers)
 
     def primary_changed(self) -> None:
         """Report it; summaries that the new primary may lack are read again."""
         self._lists.clear()
         if self._lease_listener is not None:
-            self._lease_listener.primary_changed()
+            self._lease_listener.primary_changed(self.redis.covers)
 
     async def delete_session(self, session_id: str) -> None:
         if not self.is_settled(session_id):

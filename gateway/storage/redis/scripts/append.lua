@@ -24,9 +24,21 @@ local function turn(id, key, now)
   end
 end
 
+local function next_ordinal()
+  local partition = redis.call('HMGET', P .. 'partition', 'number', 'of')
+  if not partition[1] then return redis.call('INCR', P .. 'ordinal') end
+  local last, time = tonumber(redis.call('GET', P .. 'ordinal') or '0'), redis.call('TIME')
+  local now = (tonumber(time[1]) - 1735689600) * 1000000 + tonumber(time[2]) -- microseconds since 2025
+  -- it grows with time, so that lists of partitions can be merged, and is below 2^53 for 70 years
+  local place = math.max(math.floor(4 * now / partition[2]), math.floor(last / partition[2]) + 1)
+  redis.call('SET', P .. 'ordinal', string.format('%d', place * partition[2] + partition[1]))
+  return string.format('%d', place * partition[2] + partition[1])
+end
+
 local function enrol(id, key, owner, token)
-  local ordinal = redis.call('INCR', P .. 'ordinal')
-  redis.call('INCR', P .. 'timed') -- an older Dragoman counts ordinals only, and adds no times
+  local before = redis.call('GET', P .. 'ordinal') or '0'
+  local ordinal = next_ordinal()
+  redis.call('INCRBY', P .. 'timed', ordinal - before) -- an older Dragoman counts ordinals only, and adds no times
   redis.call('HSET', key, 'owner', owner, 'ordinal', ordinal, 'token', token, 'holder', me, 'head', '0', 'in_turn', '0')
   redis.call('ZADD', P .. 'sessions', ordinal, id)
   redis.call('ZADD', P .. 'owner:' .. owner, ordinal, id)
