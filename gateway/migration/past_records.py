@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
@@ -11,7 +12,9 @@ import gateway.model as m
 from gateway.backends.remote import SessionLink
 from gateway.ids import make_mint
 from gateway.ports import PastSession, PastTurn, RemoteAsk, RemoteTurnEnd
-from gateway.translate import RecordComposer
+
+if TYPE_CHECKING:
+    from gateway.translate import RecordComposer
 
 METADATA_KEY = "import"
 """The key of the mark in a session's private metadata."""
@@ -83,6 +86,8 @@ def make_records(past: PastSession, origin: Origin, to: Destination, now: float,
         agent=to.agent_of(past), owner=to.owner, title=past.session.title, metadata=dict(past.metadata),
         settings=past.settings, history=tuple(past.history),
     )
+    from gateway.translate import RecordComposer  # few servers need it, and it brings the recordings along
+
     mint = make_mint(hashlib.sha256(session_id.encode()).hexdigest()[:12])
     composer = RecordComposer(session_id, mint, records.append, created)
     at = _start(past, now)
@@ -111,7 +116,7 @@ def _start(past: PastSession, now: float) -> float:
     return min(now, next((at for at in found if at is not None), now))
 
 
-def _compose_turn(composer: RecordComposer, turn: PastTurn, at: float) -> float:
+def _compose_turn(composer: "RecordComposer", turn: PastTurn, at: float) -> float:
     """The time of its last item."""
     composer.name_turn(turn.turn_id)
     ended, asked_at = RemoteTurnEnd(), at
