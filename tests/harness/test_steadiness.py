@@ -109,6 +109,13 @@ def test_a_red_run_stays_red(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "run 2" not in capsys.readouterr().out
 
 
+def test_runs_that_share_the_machine_have_a_clone_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = repository(tmp_path, "venv:\n\ntest:\n\t@mkdir alone\n")
+    given = ["--runs", "2", "--loaded", "2", "--busy", "0", "--at-once", "2", "--python", sys.executable]
+    assert steadiness.main(given, root) == 0
+    assert capsys.readouterr().out.count("| 1 | green") == 2, "each of the two saw the other beside it"
+
+
 @pytest.mark.parametrize("given", [
     ["--runs", "0"], ["--runs", "2", "--loaded", "3"], ["--at-once", "2"], ["--python", "no-such-python"],
 ])

@@ -1,9 +1,9 @@
 """`python -m tests.prove.steadiness`: run `make test` again and again, half of the time on a busy machine.
 
 Every interpreter has a fresh clone of HEAD with an environment of its own, and the runs take turns over interpreters
-and load. With --at-once, so many runs share the busy machine. The first run that is not green ends it: exit code 1,
-and its output is kept in .prove/steadiness. So are the rows of the table, for each commit: what --minutes or Ctrl-C cut
-short, --resume goes on with, and prints one table of all.
+and load. With --at-once, so many runs share the busy machine, each in a clone of its own. The first run that is not
+green ends it: exit code 1, and its output is kept in .prove/steadiness. So are the rows of the table, for each commit:
+what --minutes or Ctrl-C cut short, --resume goes on with, and prints one table of all.
 """
 
 import argparse
@@ -78,7 +78,7 @@ class Steadiness:
         """Make the environment of every tree; what is downloaded is not part of any run."""
         for tree in self.trees:
             print(f"Python {tree.version}: making the environment", flush=True)
-            if not self._run(tree, "venv", self.logs / f"venv-{tree.version}.log")[0]:
+            if not self._run(tree, "venv", self.logs / f"venv-{tree.folder.name}.log")[0]:
                 return False
         return True
 
@@ -168,8 +168,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     pythons = {python: version_of(python) for python in given.python or installed()}
     if unusable := [python for python, version in pythons.items() if version is None]:
         parser.error(f"cannot be run: {', '.join(unusable)}")
-    if not 1 <= given.at_once <= (1 if given.here else len(pythons)):
-        parser.error("--at-once: not more than there are interpreters; with --here, 1")
+    if given.at_once < 1 or (given.here and given.at_once > 1):
+        parser.error("--at-once: at least 1; with --here, 1")
     until = time.monotonic() + 60 * given.minutes
     checkout = Checkout.of(root)
     if given.here and given.resume and checkout.is_changed:
@@ -184,8 +184,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     with TemporaryDirectory(prefix="steadiness-") as temporary:
         if not given.here and checkout.is_changed:
             print("what is not committed is not part of the clones (--here runs the working tree)", flush=True)
-        trees = [Tree(root if given.here else Path(temporary) / str(version), python, str(version))
-                 for python, version in pythons.items()]
+        count = max(given.at_once, len(pythons))
+        trees = [Tree(root if given.here else Path(temporary) / f"{version}-{place}", python, str(version))
+                 for place, (python, version) in enumerate(islice(cycle(pythons.items()), count), start=1)]
         batches = left_over(order(trees, given.runs, loaded, given.busy, given.at_once), kept)
         needed = [tree for tree in trees if any(tree in batch for batch, _ in batches)]
         for tree in needed if kept.is_green and not given.here else []:
