@@ -140,6 +140,10 @@ class Server:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def spent(self) -> CpuTime:
         return reduce(add, map(cpu_time, self._pids()))
 

@@ -2,6 +2,8 @@
 
 from bench.servers import BARE, DURABLE
 
+from .cpu import COLUMNS as CPU_COLUMNS
+from .cpu import measure_cpu
 from .durable import measure_durable
 from .fleet import COLUMNS as FLEET_COLUMNS
 from .fleet import measure_fleet
@@ -24,6 +26,7 @@ from .workers import measure_workers
 SCENARIOS: dict[str, Scenario] = {
     "burst": stream_burst,
     "turn": short_turns,
+    "cpu": measure_cpu,
     "paced": stream_paced,
     "first": first_event,
     "durable": measure_durable,
@@ -43,6 +46,6 @@ PARTS: dict[str, Scenario] = GROWTH_PARTS
 """Parts of scenarios that can be asked for alone."""
 COLUMNS_OF = {
     "upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS, "workers": WORKERS_COLUMNS, "client": CLIENT_COLUMNS,
-    "fleet": FLEET_COLUMNS, "telemetry": TELEMETRY_COLUMNS,
+    "fleet": FLEET_COLUMNS, "cpu": CPU_COLUMNS, "telemetry": TELEMETRY_COLUMNS,
 }
 """The columns of scenarios that have a table of their own."""
