@@ -97,8 +97,19 @@ def test_only_what_is_named(tree: ProofTree, capsys: pytest.CaptureFixture[str])
     tree.add("beta", TELLS_ARGUMENTS, extra=["minutes: 7"])
     assert prove.main(["--only", "beta", "--", "--more", "words"], tree.root) == 0
     assert tree.printed("beta") == "--minutes 7 --more words\n"
-    assert prove.main(["--", "--more"], tree.root) == 2
-    assert "name it with --only" in capsys.readouterr().err
+    assert prove.main(["--only", "beta", "--more", "words"], tree.root) == 0
+    assert tree.printed("beta") == "--minutes 7 --more words\n"
+    for words in (["--", "--more"], ["--more", "words"]):
+        assert prove.main(words, tree.root) == 2
+        assert "name the proof with --only" in capsys.readouterr().err
+
+
+def test_whoever_asks_for_more_than_a_proof_does_waits_for_it(tree: ProofTree) -> None:
+    tree.add("alpha")
+    [alpha] = find_proofs(tree.root)
+    assert prove.Plan(tree.root, [alpha]).limit(alpha, float("inf")) == 16
+    assert prove.Plan(tree.root, [alpha], further=["--seeds", "2000"]).limit(alpha, float("inf")) == float("inf")
+    assert prove.Plan(tree.root, [alpha], minutes=5, further=["--seeds", "2000"]).limit(alpha, 5) == 5
 
 
 def test_an_unknown_name_gets_the_nearest(tree: ProofTree, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,8 +69,11 @@ class Plan:
         return left >= (proof.minutes if proof.has_tests else self.share(proof) / 2)
 
     def limit(self, proof: Proof, left: float) -> float:
-        """Minutes after which the proof is ended: those that are left, unless it keeps the time itself."""
-        if self._is_whole(proof):
+        """Minutes after which the proof is ended: those that are left, unless it keeps the time itself.
+
+        Further words may ask for more than a proof does by itself: nobody knows how long that takes.
+        """
+        if self._is_whole(proof) or self.further:
             return left
         hang = 10 + 6 * proof.minutes
         return min(hang, left) if proof.has_tests or self.is_sample else hang
@@ -172,7 +175,8 @@ def _span(seconds: float) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="make prove", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage='make prove ARGS="[--only NAME]… [--minutes N] [--sample | --whole] [--list] [-- words for one proof]"',
+        usage='make prove ARGS="[--only NAME]… [--minutes N] [--sample | --whole] [--list] [[--] words for one proof]"',
+        allow_abbrev=False,
     )
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this proof; may be repeated")
     parser.add_argument("--minutes", type=float, metavar="N", help="for how long at most, in all")
@@ -186,14 +190,15 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     cut = given.index("--") if "--" in given else len(given)
-    options, further = _parser().parse_args(given[:cut]), given[cut + 1:]
+    options, unknown = _parser().parse_known_args(given[:cut])
+    further = [*unknown, *given[cut + 1:]]
     try:
         proofs = find_proofs(root)
         chosen = _chosen(proofs, options.only, options.sample)
         if not chosen:
             raise _Misused("there is nothing to run")
         if further and len(chosen) != 1:
-            raise _Misused("arguments after -- are for one proof: name it with --only")
+            raise _Misused(f"{' '.join(further)}: words for one proof; name the proof with --only")
         if options.minutes is not None and options.minutes <= 0:
             raise _Misused("--minutes: more than 0")
     except (_Misused, InvalidProofs) as error:

@@ -17,16 +17,18 @@ from tests.prove.coverage.rooms import PACKAGES, read_rooms
 from tests.prove.simulation.kept_plans import kept_plans
 from tests.prove.simulation.plan import Plan, plan_of
 from tests.prove.simulation.planted import PLANTED, planted
-from tests.prove.simulation.planted_runs import find
+from tests.prove.simulation.planted_runs import Found, find, table
 from tests.prove.simulation.scenarios import NAMES, scenario
 from tests.prove.simulation.shrink import shrunk
 from tests.prove.simulation.workers import run_apart, run_many
 from tests.prove.simulation.world import Outcome, run_world, simulation
 
 AGAIN = "python -m tests.prove.simulation --replay {seed} --trace{scenario}"
-SEEDS, MOST_PLANTED = 2000, 300
-"""How many worlds are run, and how many at most to find a planted bug."""
+SEEDS, MOST_PLANTED, COVERED_SEEDS = 2000, 300, 10
+"""How many worlds are run, how many at most to find a planted bug, and how many under coverage, which is slow."""
 COVERED_ROOMS = ("gateway/engine", "gateway/cluster", "gateway/storage")
+TOLD_AFTER = 25
+"""After so many worlds it is told how far the run is."""
 SHOWN = 12
 """How many broken promises of a world are shown."""
 
@@ -71,9 +73,10 @@ def run_plans(plans: list[Plan], workers: int, *, is_traced: bool) -> Iterator[R
 def search(given: argparse.Namespace) -> int:
     """Run many seeds; tell those that broke a promise."""
     began, bad, count, turns, virtual, end = time.monotonic(), list[int](), 0, 0, 0.0, float("inf")
-    if given.minutes is not None:
+    if given.minutes is not None and given.seeds is None:
         end = began + 60 * given.minutes
-    plans = [plan_for(seed, given.scenario) for seed in range(given.first, given.first + given.seeds)]
+    wanted = given.seeds or SEEDS
+    plans = [plan_for(seed, given.scenario) for seed in range(given.first, given.first + wanted)]
     again = f" --scenario {given.scenario}" if given.scenario else ""
     if given.scenario is None:
         plans = [*(kept.plan for kept in kept_plans()), *plans]
@@ -86,11 +89,11 @@ def search(given: argparse.Namespace) -> int:
             print(f"seed {result.seed} broke {len(result.broken)} promises: "
                   f"{AGAIN.format(seed=result.seed, scenario=again)}")
             print(*(f"    {one}" for one in result.broken[:SHOWN]), sep="\n", flush=True)
-        if count % 100 == 0:
+        if count % TOLD_AFTER == 0:
             rate = count / (time.monotonic() - began)
-            print(f"{count} seeds, {len(bad)} broke a promise, {rate:.2f} seeds per second", flush=True)
+            print(f"{count} of {len(plans)} seeds, {len(bad)} broke a promise, {rate:.2f} seeds per second", flush=True)
         if time.monotonic() > end:
-            print(f"the time is over after {count} of {given.seeds} seeds")
+            print(f"the time is over after {count} of {len(plans)} seeds")
             break
     seconds = time.monotonic() - began
     told = f"{len(bad)} broke a promise" + (f": {bad}" if bad else "")
@@ -101,11 +104,12 @@ def search(given: argparse.Namespace) -> int:
 
 def tell_planted(names: list[str], seeds: range, workers: int) -> int:
     """Tell for each planted bug how many worlds it takes to find it."""
-    missed = 0
-    for found in run_many(partial(find, seeds=seeds), names, workers):
-        missed += found.seed is None
-        print(found, flush=True)
-    print(f"{len(names)} bugs planted, {missed} of them not found")
+    found = list[Found]()
+    for one in run_many(partial(find, seeds=seeds), names, workers):
+        print(one, flush=True)
+        found.append(one)
+    missed = sum(one.seed is None for one in found)
+    print("", *table(found), "", f"{len(names)} bugs planted, {missed} of them not found", sep="\n")
     return 1 if missed else 0
 
 
@@ -153,10 +157,11 @@ def tell(outcome: Outcome) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.prove.simulation", description=__doc__)
-    parser.add_argument("--seeds", type=int, help="how many worlds (default: 2000; with --planted 300)")
+    parser.add_argument(
+        "--seeds", type=int, help="how many worlds (default: 2000; with --planted 300, with --coverage 10)")
     parser.add_argument("--first", type=int, default=1, help="the first seed (default: 1)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
-    parser.add_argument("--minutes", type=float, help="stop after so many minutes, however many seeds are left")
+    parser.add_argument("--minutes", type=float, help="stop after so many minutes; with --seeds all are run")
     parser.add_argument("--digests", action="store_true", help="print a digest of the steps of every world")
     parser.add_argument("--replay", type=int, metavar="SEED", help="run one world")
     parser.add_argument("--trace", action="store_true", help="with --replay: print every step")
@@ -173,9 +178,8 @@ def main() -> int:
     if given.planted is not None:
         names = [given.planted] if given.planted else list(PLANTED)
         return tell_planted(names, range(given.first, given.first + (given.seeds or MOST_PLANTED)), given.workers)
-    given.seeds = given.seeds or SEEDS
     if given.coverage:
-        return cover(given.seeds, given.first)
+        return cover(given.seeds or COVERED_SEEDS, given.first)
     return search(given)
 
 

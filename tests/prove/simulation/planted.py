@@ -1,6 +1,7 @@
 """Bugs that are planted on purpose, one for each kind of promise: a judge that does not find them is blind there."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
@@ -11,7 +12,6 @@ from unittest.mock import patch
 import gateway.model as m
 from gateway.cluster import session_service
 from gateway.cluster.leases import Claims, HeldSessions
-from gateway.cluster.membership import Lease
 from gateway.cluster.rpc import Inbox, RpcChannel
 from gateway.cluster.session_service import ClusterSessionService
 from gateway.cluster.stream_relay import StreamRelay
@@ -22,7 +22,7 @@ from gateway.engine.turn import TurnRun
 from gateway.errors import NotFound, OutcomeUnknown
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.redis import RedisLog
-from gateway.storage.redis import RedisClient, RedisFull, RedisUnreachable, SharedRedis, client, read_renewal
+from gateway.storage.redis import RedisClient, RedisFull, RedisUnreachable, SharedRedis, client
 from gateway.storage.redis.scripts import scripts
 from gateway.storage.resources.redis_responses import RedisResponses
 from gateway.storage.resources.responses import SqliteResponses
@@ -41,6 +41,18 @@ class PlantedBug(NamedTuple):
     """The worlds in which it is looked for, where it would take too many of any kind."""
 
 
+def replaced(owner: Any, name: str, new: Callable[..., Any]) -> Plant:
+    """A function in place of which another one is called, with whatever the first is called with."""
+    parameters = inspect.signature(getattr(owner, name)).parameters.values()
+    given = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    named = {one.name: one for one in parameters if one.kind is one.KEYWORD_ONLY}
+    try:
+        inspect.signature(new).bind(*given, **named)
+    except TypeError as error:
+        raise AssertionError(f"{name} has changed, and the bug does not fit it any more: {error}") from None
+    return patch.object(owner, name, new)
+
+
 # -- scripts ----------------------------------------------------------------------------------------------------------
 
 def changed_script(name: str, old: str, new: str) -> Plant:
@@ -50,8 +62,6 @@ def changed_script(name: str, old: str, new: str) -> Plant:
     assert text.count(old) == 1, f"{name}.lua has changed: {old!r} is there {text.count(old)} times"
     found[name] = sha1(text.replace(old, new).encode()).hexdigest(), text.replace(old, new)
     return patch.object(client, "scripts", lambda: found)
-
-
 
 
 # -- the log ----------------------------------------------------------------------------------------------------------
@@ -71,7 +81,7 @@ def announced_before_stored() -> Iterator[None]:
             log.early.announce(records)  # type: ignore[attr-defined]
         await write(log)
 
-    with patch.object(RedisLog, "attach", attach_early), patch.object(RedisLog, "_write", write_late):
+    with replaced(RedisLog, "attach", attach_early), replaced(RedisLog, "_write", write_late):
         yield
 
 
@@ -91,7 +101,7 @@ def announced_before_committed() -> Iterator[None]:
             log.early.announce(records)  # type: ignore[attr-defined]
         return gathered
 
-    with patch.object(SqliteLog, "attach", attach_early), patch.object(SqliteLog, "gather", gather_late):
+    with replaced(SqliteLog, "attach", attach_early), replaced(SqliteLog, "gather", gather_late):
         yield
 
 
@@ -113,33 +123,23 @@ class EarlyListener:
     committed = announce
 
 
-async def not_waited_for(*given: Any) -> None:
+async def not_waited_for(*given: Any, **named: Any) -> None:
     """In place of a wait."""
 
 
 @contextmanager
 def accepted_before_stored() -> Iterator[None]:
-    with patch.object(RedisLog, "wait_stored", not_waited_for), patch.object(SqliteLog, "wait_stored", not_waited_for):
+    with replaced(RedisLog, "wait_stored", not_waited_for), replaced(SqliteLog, "wait_stored", not_waited_for):
         yield
 
 
 # -- leases -----------------------------------------------------------------------------------------------------------
 
-async def renew_without_look(lease: Lease) -> None:
-    """As `Lease._renew`, without a look at the sessions that others may have claimed."""
-    redis = lease._redis
-    sent = redis.clock()
-    renewal = read_renewal(await redis.run_script("beat", redis.replica, round(redis.lease * 1000)))
-    lease.session_count, lease._missing_since = renewal.session_count, None
-    redis.worked()
-    lease._renewed_at, lease._good_until, lease._leads = sent, sent + redis.lease, renewal.leads
-
-
 @contextmanager
 def lease_trusted_after_expiry() -> Iterator[None]:
     with (
-        patch.object(Lease, "_renew", renew_without_look),
-        patch.object(HeldSessions, "lose_if_overtaken", lambda held, session_id, token: None),
+        replaced(HeldSessions, "verify", not_waited_for),
+        replaced(HeldSessions, "lose_if_overtaken", lambda held, session_id, token: None),
     ):
         yield
 
@@ -176,7 +176,7 @@ async def take_nothing_over(claims: Claims, parts: Sequence[RedisClient]) -> int
 
 @contextmanager
 def turn_never_ended_after_takeover() -> Iterator[None]:
-    with patch.object(Claims, "take_over", take_nothing_over), patch.object(
+    with replaced(Claims, "take_over", take_nothing_over), replaced(
         session_cache.Session, "revive", lambda session, records: None,
     ):
         yield
@@ -192,7 +192,7 @@ def shifted_cursor(by: int) -> Plant:
         moved = max(0, min(head, after + by)) if after else after
         return subscribe(hub, session_id, head, dialect, options, moved, place)
 
-    return patch.object(Hub, "subscribe", shifted)
+    return replaced(Hub, "subscribe", shifted)
 
 
 def leaking_subscription() -> Plant:
@@ -203,7 +203,7 @@ def leaking_subscription() -> Plant:
         asyncio.get_running_loop().create_task(asyncio.sleep(1e9))
         return subscribe(hub, *given)
 
-    return patch.object(Hub, "subscribe", leaking)
+    return replaced(Hub, "subscribe", leaking)
 
 
 def remembered_subscriptions() -> Plant:
@@ -214,7 +214,7 @@ def remembered_subscriptions() -> Plant:
         kept.append(subscribe(hub, *given))
         return kept[-1]
 
-    return patch.object(Hub, "subscribe", remembering)
+    return replaced(Hub, "subscribe", remembering)
 
 
 def relay_with_gaps(relay: StreamRelay, session_id: str, records: Sequence[m.Record]) -> None:
@@ -272,7 +272,7 @@ def ask_settled_twice() -> Iterator[None]:
             session.grammar = grammar
         return record
 
-    with patch.object(Session, "append", append_twice):
+    with replaced(Session, "append", append_twice):
         yield
 
 
@@ -285,7 +285,7 @@ def number_skipped_after_restart() -> Iterator[None]:
         await restore(session, records, head)
         session.view.head += 1
 
-    with patch.object(session_cache, "restore_running", skip):
+    with replaced(session_cache, "restore_running", skip):
         yield
 
 
@@ -298,8 +298,8 @@ def call_carried_out_twice() -> Iterator[None]:
         return await here(service, call, request)
 
     with (
-        patch.object(ClusterSessionService, "_once", again),
-        patch.object(RpcChannel, "_keep", lambda channel, request, answer: None),
+        replaced(ClusterSessionService, "_once", again),
+        replaced(RpcChannel, "_keep", lambda channel, request, answer: None),
     ):
         yield
 
@@ -312,7 +312,7 @@ async def find_nothing(answers: Any, place: Any) -> None:
 
 @contextmanager
 def answers_forgotten() -> Iterator[None]:
-    with patch.object(RedisResponses, "find", find_nothing), patch.object(SqliteResponses, "find", find_nothing):
+    with replaced(RedisResponses, "find", find_nothing), replaced(SqliteResponses, "find", find_nothing):
         yield
 
 
@@ -352,7 +352,7 @@ def tenants_mixed() -> Iterator[None]:
             raise NotFound(f"there is no session '{session_id}'")
         return session  # type: ignore[no-any-return]
 
-    with patch.object(session_queries, "find_session", find_any):
+    with replaced(session_queries, "find_session", find_any):
         yield
 
 
@@ -366,13 +366,13 @@ PLANTED: dict[str, PlantedBug] = {
         "a server whose lease ran out looks which sessions it has lost", lease_trusted_after_expiry, scenario="pause"),
     "stop_given_up": PlantedBug(
         "a server that is told to stop ends in order, whatever Redis says",
-        lambda: patch.object(HeldSessions, "hand_over_all", hand_over_or_fail)),
+        lambda: replaced(HeldSessions, "hand_over_all", hand_over_or_fail)),
     "deleted_sessions_shown": PlantedBug(
         "what was deleted while a server was away is not shown by it",
-        lambda: patch.object(HeldSessions, "verify", verify_what_is_there), scenario="cut"),
+        lambda: replaced(HeldSessions, "verify", verify_what_is_there), scenario="cut"),
     "lost_end_unnoticed": PlantedBug(
         "a session whose last records Redis has lost does not stay busy",
-        lambda: patch.object(HeldSessions, "verify", verify_tokens), scenario="second"),
+        lambda: replaced(HeldSessions, "verify", verify_tokens), scenario="second"),
     "announced_before_stored": PlantedBug(
         "an event is in the log before any client sees it (Redis)", announced_before_stored),
     "announced_before_committed": PlantedBug(
@@ -388,22 +388,24 @@ PLANTED: dict[str, PlantedBug] = {
         "a stream that is resumed repeats nothing", lambda: shifted_cursor(-1), None),
     "gap_passed_on": PlantedBug(
         "a server that has missed records reads them before it passes later ones on",
-        lambda: patch.object(StreamRelay, "relay", relay_with_gaps), scenario="others"),
+        lambda: replaced(StreamRelay, "relay", relay_with_gaps), scenario="others"),
     "missed_messages_ignored": PlantedBug(
         "a server that was cut off from Redis reads what it has missed",
-        lambda: patch.object(Inbox, "missed", lambda inbox: None), scenario="others"),
+        lambda: replaced(Inbox, "missed", lambda inbox: None), scenario="others"),
+    "streams_remembered": PlantedBug(
+        "a server has nothing in memory of streams that are over", remembered_subscriptions, None, scenario="others"),
     "task_left_behind": PlantedBug("a server has no more tasks in the end than at first", leaking_subscription, None),
     "ask_settled_twice": PlantedBug("an ask is settled once", ask_settled_twice, None),
     "number_skipped_after_restart": PlantedBug(
         "the numbers of records are dense, also after a restart", number_skipped_after_restart, None),
     "hung_turn_kept": PlantedBug(
         "a turn whose agent hangs ends when its time is over",
-        lambda: patch.object(TurnRun, "_start_timer", lambda turn, seconds: None), None),
+        lambda: replaced(TurnRun, "_start_timer", lambda turn, seconds: None), None),
     "torn_after_death": PlantedBug(
         "whatever was open when a server died is closed",
-        lambda: patch.object(recovery, "append_turn_end", torn_turn_end), None),
+        lambda: replaced(recovery, "append_turn_end", torn_turn_end), None),
     "turn_ended_twice": PlantedBug(
-        "every turn ends once", lambda: patch.object(recovery, "append_turn_end", repeated_turn_end), None),
+        "every turn ends once", lambda: replaced(recovery, "append_turn_end", repeated_turn_end), None),
     "turn_never_ended_after_takeover": PlantedBug(
         "a turn whose server died is ended by another one", turn_never_ended_after_takeover),
     "call_carried_out_twice": PlantedBug(
@@ -412,13 +414,13 @@ PLANTED: dict[str, PlantedBug] = {
         "a request that is repeated under its key gets the first response", answers_forgotten, None),
     "response_given_up": PlantedBug(
         "whoever was given a response gets it again, though Redis was away when it was to be stored",
-        lambda: patch.object(RedisResponses, "store", store_or_give_up), scenario="others"),
+        lambda: replaced(RedisResponses, "store", store_or_give_up), scenario="others"),
     "key_not_claimed": PlantedBug(
         "of requests with one key that are sent to several servers at once one is carried out",
-        lambda: patch.object(RedisResponses, "claim", not_waited_for)),
+        lambda: replaced(RedisResponses, "claim", not_waited_for)),
     "key_unknown_to_writer": PlantedBug(
         "a message that is repeated under its key at another server is accepted once",
-        lambda: patch.object(session_service, "keyed_request", lambda call: None), scenario="cut"),
+        lambda: replaced(session_service, "keyed_request", lambda call: None), scenario="cut"),
     "tenants_mixed": PlantedBug("nobody sees the sessions of others", tenants_mixed, None),
     "refused_though_done": PlantedBug(
         "a refusal with 503 means that nothing happened",
