@@ -124,7 +124,7 @@ $(VENV)/.test: $(VENV)/.run $(VENV)/.debian
 
 $(VENV)/.release: $(VENV)/.run
 	@echo "installing what makes a release"
-	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[acp,agui,mcp,redis,release]'
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[acp,agui,mcp,otel,redis,release]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run

@@ -218,7 +218,8 @@ def _limits(document: YamlDocument) -> Iterator[Problem]:
 def _telemetry(document: YamlDocument) -> Iterator[Problem]:
     if _mapping(_setting(document, "telemetry")).get("otlp") and not all(map(_is_installed, OTEL_PACKAGES)):
         yield Problem(document.position(("telemetry", "otlp")), "telemetry needs the packages of OpenTelemetry",
-                      "install them, in the folder of Dragoman: .venv/bin/pip install -e '.[otel]'")
+                      "pip install 'opentelemetry-proto>=1.45' 'opentelemetry-sdk>=1.45' 'requests>=2.32', "
+                      "or Dragoman with its extra 'otel'")
 
 
 def _is_installed(package: str) -> bool:
@@ -301,7 +302,7 @@ def check_log_address(document: YamlDocument, log: str) -> Iterator[Problem]:
         yield Problem(place, message, hint)
     if find_spec("redis") is None or find_spec("hiredis") is None:
         yield Problem(place, "log: redis:// needs the packages redis and hiredis",
-                      "install them, in the folder of Dragoman: .venv/bin/pip install -e '.[redis]'")
+                      "pip install 'redis[hiredis]>=6.4', or Dragoman with its extra 'redis'")
 
 
 def _parameter_problems(scheme: str, parts: SplitResult, base: Path) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.config import load_config
 from gateway.yaml_positions import Problems
+from tests.support.extras import packages_of
 
 PLAIN = "dialects: {aap: {}}\nagents: {demo: {backend: demo}}\n"
 
@@ -49,7 +50,7 @@ def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("gateway.config.checks.find_spec", lambda name: None)
     with pytest.raises(Problems) as told:
         load(tmp_path, "redis://host")
-    assert ".venv/bin/pip install -e '.[redis]'" in str(told.value)
+    assert f"pip install {packages_of('redis')}, or Dragoman with its extra 'redis'" in str(told.value)
 
 
 @pytest.mark.parametrize(("log", "told"), [

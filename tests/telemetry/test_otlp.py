@@ -14,6 +14,7 @@ from gateway.yaml_positions import Problems
 from tests.support.backends.model_services import says
 from tests.support.client.byte_server import serving as upstream
 from tests.support.client.forward_proxy import forward_proxy
+from tests.support.extras import packages_of
 from tests.support.gateway_server import serving, write_settings
 from tests.support.otlp_collector import attributes, collecting
 from tests.support.traced_conversations import CLIENT, HEADER, TRACE, turn
@@ -93,6 +94,16 @@ def test_an_address_that_is_none_is_a_problem_of_the_settings(tmp_path: Path) ->
     write_settings(tmp_path, telemetry={"otlp": "collector:4318"})
     with pytest.raises(Problems, match="expected the address of a collector"):
         load_config(tmp_path / "config.yaml")
+
+
+def test_packages_that_are_missing_are_a_problem_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.config.checks.find_spec", lambda name: None)
+    write_settings(tmp_path, telemetry={"otlp": "http://collector:4318"})
+    with pytest.raises(Problems) as told:
+        load_config(tmp_path / "config.yaml")
+    assert f"pip install {packages_of('otel')}, or Dragoman with its extra 'otel'" in str(told.value)
 
 
 async def test_spans_pass_through_the_proxy_of_the_environment(

@@ -109,3 +109,8 @@ def test_users_get_versions_that_are_tested_and_no_tools() -> None:
 
 def test_the_extras_for_users_are_all_but_those_for_contributors() -> None:
     assert set(EXTRAS.split(",")) == PROJECT["optional-dependencies"].keys() - {"docs", "release", "test"}
+
+
+def test_the_environment_that_makes_a_release_has_what_the_bill_of_materials_looks_up() -> None:
+    recipe = (ROOT / "Makefile").read_text().partition("\n$(VENV)/.release:")[2].partition("\n\n")[0]
+    assert f"-e '.[{EXTRAS},release]'" in recipe
