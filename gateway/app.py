@@ -57,7 +57,7 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.migration import Adopter, AdoptingSessions
+from gateway.migration import Adopter, AdoptingSessions, LiveSessionStore, ServerImports
 from gateway.ports import Clock, EventLog, OperatorOffers, Resources, SettingsReload
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
@@ -239,6 +239,13 @@ class Gateway:
         sources = adoption_sources(self.components.config)
         return Adopter(sources, self.sessions, self.runtime.log, self.resources, self.clock) if sources else None
 
+    def _imports(self) -> ServerImports:
+        """Imports sessions of other servers when an admin wants that."""
+        return ServerImports(
+            LiveSessionStore(self.sessions, self.runtime.log), lambda: self.components.cards,
+            lambda: self.components.config.default_agent, self.clock,
+        )
+
     def _leads(self) -> bool:
         """Whether this server does now what only one of several servers may do."""
         return self.readiness.is_ready and self.sessions.leads
@@ -358,7 +365,7 @@ class Gateway:
             limits=lambda: self.components.config.limits.model_dump(mode="json"),
             addresses=lambda: self.addresses, data=config.data,
             workspaces=self.workspaces, metrics=self.metrics, keys=self.keys,
-            usage=self.usage_counts, is_stopping=lambda: self.readiness.is_draining,
+            usage=self.usage_counts, imports=self._imports(), is_stopping=lambda: self.readiness.is_draining,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
             default_agent=lambda: self.components.config.default_agent, started_at=self.clock(),
         )

@@ -1,8 +1,9 @@
 """A client of the console's API: asks a running gateway about its sessions, whatever dialects it serves."""
 
 from collections.abc import Iterator
-from http.client import HTTPException
-from typing import Any
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPResponse
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
@@ -10,6 +11,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 import orjson
 
 from .options import fail
+
+if TYPE_CHECKING:
+    from gateway.migration import ImportNews
 
 API = "/console/api"
 PAGE = 200
@@ -48,19 +52,55 @@ def _pages(url: str, key: str | None, timeout: float, limit: int) -> Iterator[li
             return
 
 
+def run_import(url: str, key: str | None, timeout: float, body: dict[str, object]) -> "Iterator[ImportNews]":
+    """Have a running gateway import sessions; what it tells of each, and at last how the import ended."""
+    import msgspec
+
+    from gateway.migration import ImportNews
+
+    read = msgspec.json.Decoder(ImportNews).decode
+    with _open(f"{url.rstrip('/')}{API}/imports", url, key, timeout, orjson.dumps(body)) as lines:
+        try:
+            yield from (read(line) for line in lines if line.strip())
+        except msgspec.MsgspecError:
+            fail(f"{url} sent something that is no report of an import; is it a gateway of this version?")
+
+
 def _get(address: str, url: str, key: str | None, timeout: float) -> object:
-    request = Request(address)  # noqa: S310  # the caller has looked at the scheme
+    with _open(address, url, key, timeout) as answer:
+        try:
+            return orjson.loads(answer.read())
+        except orjson.JSONDecodeError:
+            fail(f"{url} sent something that is not JSON; is it a gateway?")
+
+
+@contextmanager
+def _open(
+    address: str, url: str, key: str | None, timeout: float, body: bytes | None = None,
+) -> Iterator[HTTPResponse]:
+    """The answer to a GET or, with a body, to a POST of JSON; errors are reported to the user."""
+    request = Request(address, data=body)  # noqa: S310  # the caller has looked at the scheme
+    request.add_header("Content-Type", "application/json")
     if key:
         request.add_header("Authorization", f"Bearer {key}")
     try:
         with build_opener(ProxyHandler({})).open(request, timeout=timeout) as answer:
-            return orjson.loads(answer.read())
+            yield answer
     except HTTPError as error:
-        fail(_STATUS_TEXTS.get(error.code, f"{url} answered {error.code} {error.reason}").format(url=url))
+        said = f"{url} answered {error.code} {error.reason}{_reason(error)}"
+        fail(_STATUS_TEXTS[error.code].format(url=url) if error.code in _STATUS_TEXTS else said)
     except (OSError, HTTPException) as error:
         fail(f"{url} cannot be reached: {getattr(error, 'reason', error)}; is it running, and is that its address?")
-    except orjson.JSONDecodeError:
-        fail(f"{url} sent something that is not JSON; is it a gateway?")
+
+
+def _reason(error: HTTPError) -> str:
+    """What the gateway says about a refused request."""
+    try:
+        said = orjson.loads(error.read())
+    except (OSError, HTTPException, orjson.JSONDecodeError):
+        return ""
+    message = said.get("error", {}).get("message") if isinstance(said, dict) else None
+    return f": {message}" if message else ""
 
 
 _STATUS_TEXTS = {

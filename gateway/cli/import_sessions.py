@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,16 +19,18 @@ from .options import (
     ConfigFile,
     DataFolder,
     fail,
+    is_address,
     load_settings,
     report_errors,
     setting_overrides,
 )
-from .remote_server import DEFAULT_TIMEOUT, Key, RemoteServer, Timeout, explain_errors, resolve_server
+from .remote_server import DEFAULT_TIMEOUT, Key, Timeout, explain_errors, resolve_server
 
 if TYPE_CHECKING:
     from gateway.config import Config
-    from gateway.migration import Destination, ImportChoice, Importer, ImportLine, Origin, SessionStore
-    from gateway.ports import PastSessions
+    from gateway.migration import ImportLine, ImportOrder, ImportSummary, SessionStore
+
+    Tell = Callable[[ImportLine], None]
 
 EXIT_PROBLEMS = 1
 """The exit code if some sessions could not be imported."""
@@ -50,35 +53,43 @@ def import_sessions(
     rate: Annotated[float | None, typer.Option(
         min=0.001, metavar="NUMBER", help="Make at most so many requests a second; by default as many as go.")] = None,
     is_dry: Annotated[bool, typer.Option("--dry-run", help="Read everything, and store nothing.")] = False,
+    into: Annotated[str | None, typer.Option(
+        metavar="URL", help="A running gateway to import into; without it, the log of the settings.")] = None,
+    into_key: Annotated[str | None, typer.Option(
+        envvar="DRAGOMAN_INTO_KEY", help="The key of an admin of that gateway.")] = None,
     report: Annotated[Path | None, typer.Option(
         help="Append a line of JSON for each session to this file, which only you can read.")] = None,
     config: ConfigFile = None,
     data: DataFolder = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Import the conversations of another server, under their old ids. Stop the gateway first.
+    """Import the conversations of another server, under their old ids.
 
     Example: [b]dragoman import --from DIALECT http://old:8080/PATH --report import.jsonl[/b]
 
+    With `log: sqlite`, stop the gateway first, or name the running one with --into; servers that share a Redis may run.
     Nothing changes at the old server. The command can be stopped and repeated: what is here already and has not changed
     there is not read again. Agents of the kind `remote` with the same URL continue the conversations there. The exit
     code is 0 if all sessions are here, 1 if some are not, and 2 if the command had to stop.
     """
-    from gateway.migration import PROBLEMS, Destination, ImportChoice
+    from gateway.migration import PROBLEMS, ImportChoice, ImportOrder
 
-    with report_errors():
-        chosen = load_settings(config, setting_overrides(data=data))
-        path = session_file(chosen, may_be_new=not is_dry)
+    with report_errors(), ExitStack() as stack:
         server = resolve_server(url, dialect, key, timeout)
-        if agent is not None and agent not in chosen.agents:
-            fail(f"--agent: there is no agent '{agent}' in the settings; there are: {', '.join(chosen.agents)}")
-        to = Destination(owner=owner, agent=agent or chosen.default_agent, agents=frozenset(chosen.agents))
-        choice = ImportChoice(since=None if since is None else read_since(since, time.time()), rate=rate, is_dry=is_dry)
-        with explain_errors(server):
-            done = _run(server, user, path, chosen, to, choice, report)
+        order = ImportOrder(
+            dialect=server.dialect, address=server.address, user=user, owner=owner, agent=agent,
+            choice=ImportChoice(
+                since=None if since is None else read_since(since, time.time()), rate=rate, is_dry=is_dry),
+        )
+        tell = stack.enter_context(_told(report))
+        stack.enter_context(explain_errors(server))
+        if into is not None:
+            done = _run_there(into, into_key, order, tell)
+        else:
+            done = asyncio.run(_run_here(load_settings(config, setting_overrides(data=data)), order, tell))
     for line in summary(done, is_dry=is_dry):
         typer.echo(line)
-    if any(done.counts[outcome] for outcome in PROBLEMS):
+    if any(done.counts.get(outcome) for outcome in PROBLEMS):
         raise typer.Exit(EXIT_PROBLEMS)
 
 
@@ -94,60 +105,97 @@ def read_since(given: str, now: float) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _run(
-    server: RemoteServer, user: str, path: Path, config: "Config", to: "Destination", choice: "ImportChoice",
-    report: Path | None,
-) -> "Importer":
-    from gateway.migration import Importer, NoStore, Origin, open_file_store
+def _run_there(url: str, key: str | None, order: "ImportOrder", tell: "Tell") -> "ImportSummary":
+    """Have a running gateway import."""
+    from .console_api import run_import
+
+    choice, address = order.choice, order.address
+    body: dict[str, object] = {
+        "dialect": order.dialect, "url": address.url, "key": address.key, "user": order.user, "owner": order.owner,
+        "agent": order.agent, "since": choice.since, "rate": choice.rate, "dry_run": choice.is_dry,
+        "timeout": address.patience.first_byte,
+    }
+    if not is_address(url):
+        fail(f"--into: '{url}' is not an http or https address; write it as http://HOST:PORT")
+    done, cut = None, f"{url} has ended the import before it was done"
+    for news in run_import(url, key, address.patience.first_byte, body):
+        if news.line is not None:
+            tell(news.line)
+        done, cut = news.done, news.error or cut
+    if done is None:
+        fail(f"{cut}; repeat the command: it goes on where it was")
+    return done
+
+
+async def _run_here(config: "Config", order: "ImportOrder", tell: "Tell") -> "ImportSummary":
+    """Import into the log of the settings."""
+    from gateway.migration import ServerImports
+
+    async def report(line: "ImportLine") -> None:
+        tell(line)
+
+    if order.agent is not None and order.agent not in config.agents:
+        fail(f"--agent: there is no agent '{order.agent}' in the settings; there are: {', '.join(config.agents)}")
+    async with _open_store(config, is_dry=order.choice.is_dry) as store:
+        imports = ServerImports(store, lambda: config.agents, lambda: config.default_agent, time.time)
+        return await imports.run(order, report)
+
+
+@asynccontextmanager
+async def _open_store(config: "Config", *, is_dry: bool) -> "AsyncIterator[SessionStore]":
+    """The place of the sessions: the file, which no server may use meanwhile, or the log that servers share."""
+    from gateway.migration import LiveSessionStore, NoStore, open_file_store
+    from gateway.storage import StorageUnusable
     from gateway.storage_factory import make_seal
 
-    with ExitStack() as stack:
-        tell = stack.enter_context(progress("{} sessions looked at"))
-        write = stack.enter_context(_report(report))
-        is_new = choice.is_dry and not path.exists()
-        store: SessionStore = NoStore() if is_new else stack.enter_context(open_file_store(path, make_seal(config)))
+    if "://" in config.log:
+        from gateway.purge import opened
 
-        async def run(origin: "Origin", source: "PastSessions") -> Importer:
-            importer = Importer(
-                source, store, origin, to, time.time, choice=choice, report=write,
-                progress=lambda done: tell(done, 0),
-            )
-            try:
-                await importer.run()
-            finally:
-                await source.close()
-            return importer
-
-        return asyncio.run(run(Origin(dialect=server.dialect, url=server.url), server.past_sessions(user)))
+        async with opened(config) as gateway:
+            yield LiveSessionStore(gateway.sessions, gateway.runtime.log)
+            await gateway.sessions.drain(config.limits.drain_seconds, asyncio.Event())
+        return
+    path = session_file(config, may_be_new=not is_dry)
+    if is_dry and not path.exists():
+        yield NoStore()
+        return
+    with open_file_store(path, make_seal(config)) as store:
+        try:
+            yield store
+        except StorageUnusable as error:
+            fail(f"{error.message}; or name the running gateway with --into; `adopt: true` is another way")
 
 
 @contextmanager
-def _report(file: Path | None) -> Iterator[Callable[["ImportLine"], None]]:
+def _told(file: Path | None) -> "Iterator[Tell]":
+    """Shows the progress of each session, and writes the line of each to the report."""
     import msgspec
 
-    if file is None:
-        yield lambda line: None
-        return
-    try:
-        with open(file, "ab", opener=private_opener) as target:
-            def write(line: "ImportLine") -> None:
+    with ExitStack() as stack:
+        show, seen = stack.enter_context(progress("{} sessions looked at")), count(1)
+        try:
+            target = None if file is None else stack.enter_context(open(file, "ab", opener=private_opener))
+        except OSError as error:
+            fail(f"{file} cannot be written: {error.strerror}")
+
+        def tell(line: "ImportLine") -> None:
+            show(next(seen), 0)
+            if target is not None:
                 target.write(msgspec.json.encode(line) + b"\n")
                 target.flush()
 
-            yield write
-    except OSError as error:
-        fail(f"{file} cannot be written: {error.strerror}")
+        yield tell
 
 
-def summary(done: "Importer", *, is_dry: bool) -> Iterator[str]:
+def summary(done: "ImportSummary", *, is_dry: bool) -> Iterator[str]:
     """One line for each outcome that there is, and one for what was lost."""
     from gateway.migration import OUTCOME_TEXTS, ImportOutcome
 
     for outcome in ImportOutcome:
-        if done.counts[outcome]:
+        if number := done.counts.get(outcome):
             words = OUTCOME_TEXTS[outcome]
-            yield f"{done.counts[outcome]:,} {'to be ' if is_dry and words.startswith('imported') else ''}{words}"
+            yield f"{number:,} {'to be ' if is_dry and words.startswith('imported') else ''}{words}"
     if not sum(done.counts.values()):
         yield "The server lists no sessions."
-    for loss, sessions in done.losses.most_common():
+    for loss, sessions in done.losses.items():
         yield f"not seen, or not kept, of {sessions:,}: {loss}"

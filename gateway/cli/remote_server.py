@@ -52,7 +52,7 @@ class RemoteServer:
     def connect(self) -> "Remote":
         from gateway.backends.remote import open_remote
 
-        return open_remote(self.dialect, self._address)
+        return open_remote(self.dialect, self.address)
 
     def past_sessions(self, user: str) -> "PastSessions":
         """The sessions that the server has."""
@@ -61,10 +61,10 @@ class RemoteServer:
         make = find_dialect(self.dialect).past_sessions
         if make is None:
             fail(f"sessions of {self.dialect} servers cannot be read: the dialect does not say how")
-        return make(self._address, user)
+        return make(self.address, user)
 
     @property
-    def _address(self) -> "RemoteAddress":
+    def address(self) -> "RemoteAddress":
         from gateway.ports import RemoteAddress, Timeouts
 
         patience = Timeouts(

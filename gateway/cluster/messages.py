@@ -65,7 +65,16 @@ class DeleteCall(RpcCall, frozen=True, kw_only=True, tag="delete"):
     """Delete the session and its log."""
 
 
-AnyCall = SubmitCall | UpdateCall | CloseCall | ArchiveScopeCall | RewindCall | PostEventCall | DeleteCall
+class DeleteUnchangedCall(RpcCall, frozen=True, kw_only=True, tag="delete_unchanged"):
+    """Delete the session and its log if that is still its last record."""
+
+    head: int
+
+
+AnyCall = (
+    SubmitCall | UpdateCall | CloseCall | ArchiveScopeCall | RewindCall | PostEventCall | DeleteCall
+    | DeleteUnchangedCall
+)
 
 
 class RpcFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):

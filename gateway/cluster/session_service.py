@@ -56,6 +56,7 @@ from .messages import (
     ArchiveScopeCall,
     CloseCall,
     DeleteCall,
+    DeleteUnchangedCall,
     PostEventCall,
     RewindCall,
     RpcReply,
@@ -103,8 +104,8 @@ class ClusterSessionService:
         self.rpc = RpcChannel(self._redis, self._serve, log.seal)
         self.inbox = Inbox(self._redis, log.seal, self.rpc, channels, held, leases, copies)
         self.heartbeat = Heartbeat(leases, self._after_beat, self._after_missed_beat)
-        self.create, self.import_session, self.replace_backend, self.check_turn = (
-            local.create, local.import_session, local.replace_backend, local.check_turn)
+        self.create, self.replace_backend, self.check_turn = local.create, local.replace_backend, local.check_turn
+        self.release = held.hand_over_all
         self.get, self.find_by_id, self.active, self.list = local.get, local.find_by_id, local.active, local.list
         self.find, self.heads, self.head, self.records = local.find, local.heads, local.head, local.records
         self.created_between = local.created_between
@@ -186,6 +187,13 @@ class ClusterSessionService:
                 raise
         return cursor
 
+    async def import_session(
+        self, owner: str, records: Sequence[m.Record], *, session_id: str | None = None,
+    ) -> m.SessionView:
+        if session_id is not None:
+            await self._leases.of(session_id).ensure_good()
+        return await self._local.import_session(owner, records, session_id=session_id)
+
     # -- what only the writer of a session can do -----------------------------------------------------------------
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
@@ -214,6 +222,9 @@ class ClusterSessionService:
 
     async def delete(self, owner: str, session_id: str) -> None:
         await self._routed(DeleteCall(owner=owner, session_id=session_id))
+
+    async def delete_unchanged(self, owner: str, session_id: str, head: int) -> None:
+        await self._routed(DeleteUnchangedCall(owner=owner, session_id=session_id, head=head))
 
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
         if not self._runtime.cancel_on_disconnect:
@@ -302,6 +313,8 @@ class ClusterSessionService:
                 await self._local.post_event(owner, session_id, event)
             case DeleteCall():
                 await self._local.delete(owner, session_id)
+            case DeleteUnchangedCall(head=head):
+                await self._local.delete_unchanged(owner, session_id, head)
         return None
 
     async def _submit(

@@ -16,6 +16,7 @@ from .card_routes import CardRoutes
 from .command_routes import CommandRoutes
 from .examination import Examiner
 from .examination_routes import ExaminationRoutes
+from .import_routes import ImportRoutes
 from .log_routes import LogRoutes
 from .operations import API, ConsoleServices, Operation, console_routes
 from .reconnect_routes import ReconnectRoutes
@@ -43,6 +44,7 @@ class Console:
             *CommandRoutes(services).operations(),
             *ArchiveOperations(services).operations(),
             *ShareOperations(services).operations(),
+            *ImportRoutes(services).operations(),
             *cards.operations(),
             *ReconnectRoutes(services).operations(),
             *TableRoutes(services).operations(),

@@ -22,6 +22,7 @@ from gateway.http import (
     public,
     validate,
 )
+from gateway.migration import ServerImports
 from gateway.ports import Addresses, Clock, Files, Resources, SessionService, Workspaces
 from gateway.resources import KeyService
 from gateway.usage import UsageCounts
@@ -78,6 +79,7 @@ class ConsoleServices:
     metrics: Metrics
     keys: KeyService
     usage: UsageCounts
+    imports: ServerImports
     is_stopping: Callable[[], bool] = lambda: False
     check_stored_bytes: Callable[[str, int], None] = lambda owner, size: None
     default_agent: Callable[[], str] = lambda: ""

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Protocol
 
 import gateway.model as m
-from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
+from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ports import Backend, EventLog
 
 from .recovery import apply_records, restore_idle, restore_running
@@ -261,14 +261,19 @@ class SessionCache:
     def is_deleting(self, session_id: str) -> bool:
         return session_id in self._deletions
 
-    async def delete(self, session: Session) -> None:
-        """Delete the session and all that belongs to it; a client that disconnects does not stop the deletion."""
-        deletion = self._deletions[session.view.session_id] = asyncio.ensure_future(self._delete(session))
+    async def delete(self, session: Session, head: int | None = None) -> None:
+        """Delete the session and all that belongs to it; a client that disconnects does not stop the deletion.
+
+        Raises `Conflict` if `head` is given and is not its last record any more.
+        """
+        deletion = self._deletions[session.view.session_id] = asyncio.ensure_future(self._delete(session, head))
         await asyncio.shield(deletion)
 
-    async def _delete(self, session: Session) -> None:
+    async def _delete(self, session: Session, head: int | None) -> None:
         session_id = session.view.session_id
         try:
+            if head is not None and session.view.head != head:
+                raise Conflict(f"something has happened in session '{session_id}' meanwhile")
             self._runtime.replacement_backends.pop(session_id, None)
             if session.run is not None:
                 session.run.stop()

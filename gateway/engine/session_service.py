@@ -118,7 +118,7 @@ class LocalSessionService:
         self.find, self.heads, self.head, self.records = queries.find, queries.heads, queries.head, queries.records
         self.created_between = queries.created_between
         self.reserve_stream, self.subscribe, self.read = queries.reserve_stream, queries.subscribe, queries.read
-        self.resume_place = hub.resume_place
+        self.resume_place, self.delete_unchanged = hub.resume_place, self.delete
 
     async def join(self) -> None:
         """Nothing to join: no other server shares the sessions."""
@@ -267,11 +267,11 @@ class LocalSessionService:
             raise Conflict(f"the session is {session.view.closed}")
         return session
 
-    async def delete(self, owner: str, session_id: str) -> None:
+    async def delete(self, owner: str, session_id: str, head: int | None = None) -> None:
         session = await find_session(self._source, owner, session_id)
         if (error := self._runtime.log.error_of(session_id)) is not None:
             raise error
-        await self._cache.delete(session)
+        await self._cache.delete(session, head)
 
     # -- commands -------------------------------------------------------------------------------------------------
 
@@ -332,6 +332,9 @@ class LocalSessionService:
     def leads(self) -> bool:
         """Whether this server does the work that only one of several servers may do."""
         return True
+
+    async def release(self) -> None:
+        """Nothing to release: no other server shares the sessions."""
 
     async def rest(self) -> None:
         """Nothing to end: no other server shares the sessions."""

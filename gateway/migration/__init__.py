@@ -11,11 +11,14 @@ from .importer import (
     Importer,
     ImportLine,
     ImportOutcome,
+    ImportSummary,
     NoStore,
     SessionStore,
     StoredSession,
 )
+from .live_store import LiveSessionStore
 from .past_records import Destination, ImportMark, Origin, make_records
+from .server_imports import ImportNews, ImportOrder, ServerImports
 
 __all__ = [
     "EXPORT_TEXTS",
@@ -33,10 +36,15 @@ __all__ = [
     "ImportChoice",
     "ImportLine",
     "ImportMark",
+    "ImportNews",
+    "ImportOrder",
     "ImportOutcome",
+    "ImportSummary",
     "Importer",
+    "LiveSessionStore",
     "NoStore",
     "Origin",
+    "ServerImports",
     "SessionStore",
     "StoredSession",
     "compare_sessions",

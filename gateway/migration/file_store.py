@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import gateway.model as m
+from gateway.errors import Conflict, GatewayError
 from gateway.storage import Seal, StorageUnusable
 from gateway.storage.log import LogFile, open_log_file, store_sessions
 
@@ -23,28 +24,31 @@ class FileSessionStore:
         self._path, self._seal, self._file = path, seal, file
 
     async def find(self, session_id: str) -> StoredSession | None:
-        head, first = self._file.find(session_id), self._file.first_record(session_id)
-        return StoredSession(head.head, ImportMark.of(first)) if head is not None and first is not None else None
+        return _find(self._file, session_id)
 
-    async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[bool]:
+    async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[GatewayError | None]:
         loop = asyncio.get_running_loop()
         last = loop.time() + LOCK_SECONDS
         while True:
             try:
-                return store_sessions(self._path, sessions, self._may_replace, seal=self._seal)
+                stored = store_sessions(self._path, sessions, _may_replace, seal=self._seal)
+                return [None if is_stored else Conflict("the session is here already") for is_stored in stored]
             except StorageUnusable:
                 if loop.time() >= last:
                     raise
             await asyncio.sleep(LOCK_STEP)
 
-    def _may_replace(self, stored: LogFile, records: list[m.Record]) -> bool:
-        """Whether the stored session is an earlier import of this one, which has not gone on here."""
-        session_id = records[0].session_id
-        first, ours = stored.first_record(session_id), ImportMark.of(records[0])
-        theirs = ImportMark.of(first) if first is not None else None
-        if theirs is None or ours is None or stored.head(session_id).head != theirs.head:
-            return False
-        return theirs.session_id == ours.session_id and (ours.updated_at or 0.0) > (theirs.updated_at or 0.0)
+
+def _may_replace(file: LogFile, records: list[m.Record]) -> bool:
+    found = _find(file, records[0].session_id)
+    return found is not None and found.may_be_replaced(records)
+
+
+def _find(file: LogFile, session_id: str) -> StoredSession | None:
+    head, first = file.find(session_id), file.first_record(session_id)
+    if head is None or first is None:
+        return None
+    return StoredSession(head.owner, head.head, ImportMark.of(first))
 
 
 @contextmanager

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
 
 import gateway.model as m
-from gateway.errors import ConnectionLost, GatewayError, NotFound, ServerUnreachable
+from gateway.errors import Conflict, ConnectionLost, GatewayError, NotFound, ServerUnreachable
 from gateway.ids import random_id
 from gateway.ports import Clock, PastSessions, RemoteSession
 
@@ -66,18 +66,29 @@ class ImportLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StoredSession(Struct, frozen=True):
-    """A session that is stored here: its last record, and the mark of its import if it was imported."""
+    """A session that is stored here: its user, its last record, and the mark of its import if it was imported."""
 
+    owner: str
     head: int
     mark: ImportMark | None
+
+    def may_be_replaced(self, records: Sequence[m.Record]) -> bool:
+        """Whether it is an earlier import of the session with these records, and has not gone on here."""
+        ours, theirs = ImportMark.of(records[0]), self.mark
+        if theirs is None or ours is None or self.head != theirs.head:
+            return False
+        return theirs.session_id == ours.session_id and (ours.updated_at or 0.0) > (theirs.updated_at or 0.0)
 
 
 class SessionStore(Protocol):
     """Where imported sessions are stored."""
 
     async def find(self, session_id: str) -> StoredSession | None: ...
-    async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[bool]:
-        """Store each session whole; False for one that another import has stored meanwhile, or that has gone on."""
+    async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[GatewayError | None]:
+        """Store each session whole, and say for each why it was not stored.
+
+        A `Conflict` means that another import has stored it meanwhile, or that it has gone on here.
+        """
 
 
 class NoStore:
@@ -86,8 +97,15 @@ class NoStore:
     async def find(self, session_id: str) -> StoredSession | None:
         return None
 
-    async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[bool]:
+    async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[GatewayError | None]:
         raise AssertionError("a dry run stores nothing")
+
+
+class ImportSummary(Struct, frozen=True):
+    """How many sessions had each outcome, and of how many imported ones something could not be seen or kept."""
+
+    counts: dict[ImportOutcome, int]
+    losses: dict[str, int]
 
 
 class ImportChoice(Struct, frozen=True, kw_only=True):
@@ -99,26 +117,29 @@ class ImportChoice(Struct, frozen=True, kw_only=True):
     is_dry: bool = False
 
 
+async def report_nothing(line: ImportLine) -> None:
+    """Nobody reads the lines."""
+
+
 class Importer:
     """One run of an import. What was stored stays; another run goes on where this one was stopped."""
 
     def __init__(
         self, source: PastSessions, store: SessionStore, origin: Origin, to: Destination, clock: Clock, *,
         choice: ImportChoice = ImportChoice(),  # noqa: B008
-        report: Callable[[ImportLine], None] = lambda line: None,
-        progress: Callable[[int], None] = lambda done: None,
+        report: Callable[[ImportLine], Awaitable[None]] = report_nothing,
     ) -> None:
         self.counts = Counter[ImportOutcome]()
         """What became of the sessions, in the last pass that saw them."""
         self.losses = Counter[str]()
         """Of how many imported sessions this could not be seen or kept."""
         self._source, self._store, self._origin, self._to, self._clock = source, store, origin, to, clock
-        self._choice, self._report, self._progress = choice, report, progress
+        self._choice, self._report = choice, report
         self._run = random_id("run")
         self._batch: dict[str, tuple[list[m.Record], ImportLine]] = {}
         self._batch_records = 0
         self._since_flush = self._next_read = 0.0
-        self._unreachable = self._seen = 0
+        self._unreachable = 0
 
     async def run(self) -> None:
         """Import all that is listed; a `GatewayError` says why the list or the store could not be used any more."""
@@ -134,6 +155,12 @@ class Importer:
                 self._add_earlier(before)
             if not found:
                 break
+
+    @property
+    def summary(self) -> ImportSummary:
+        return ImportSummary(
+            {outcome: self.counts[outcome] for outcome in ImportOutcome if self.counts[outcome]},
+            dict(self.losses.most_common()))
 
     def _add_earlier(self, before: "Counter[ImportOutcome]") -> None:
         """What earlier passes have imported is unchanged in this one: count it once, as imported."""
@@ -153,8 +180,6 @@ class Importer:
                 return
 
     async def _take(self, listed: RemoteSession) -> None:
-        self._seen += 1
-        self._progress(self._seen)
         own_id, since = self._origin.own_id(listed.session_id), self._choice.since
         if since is not None and listed.updated_at is not None and listed.updated_at < since:
             outcome = ImportOutcome.OLDER
@@ -166,11 +191,11 @@ class Importer:
         if outcome in (ImportOutcome.IMPORTED, ImportOutcome.RENEWED):
             await self._import(listed, outcome)
         else:
-            self._note(listed, outcome)
+            await self._note(listed, outcome)
 
     def _look_again(self, stored: StoredSession, listed: RemoteSession) -> ImportOutcome:
         mark = stored.mark
-        if mark is None or (mark.dialect, mark.url, mark.session_id) != (
+        if mark is None or stored.owner != self._to.owner or (mark.dialect, mark.url, mark.session_id) != (
             self._origin.dialect, self._origin.url, listed.session_id
         ):
             return ImportOutcome.CONFLICT
@@ -186,10 +211,10 @@ class Importer:
             past = await self._source.read(listed.session_id)
             records = make_records(past, self._origin, self._to, self._clock(), self._run)
         except NotFound:
-            self._note(listed, ImportOutcome.GONE)
+            await self._note(listed, ImportOutcome.GONE)
             return
         except (GatewayError, m.GrammarError) as error:
-            self._note(listed, ImportOutcome.FAILED, reason=str(error))
+            await self._note(listed, ImportOutcome.FAILED, reason=str(error))
             is_away = isinstance(error, ServerUnreachable | ConnectionLost)
             self._unreachable = self._unreachable + 1 if is_away else 0
             if self._unreachable >= MAX_UNREACHABLE:
@@ -202,7 +227,7 @@ class Importer:
             title=past.session.title, turns=count_turns(records), unseen=tuple(past.unseen),
         )
         if self._choice.is_dry:
-            self._write(line)
+            await self._write(line)
             return
         self._batch[own_id] = records, line
         self._batch_records += len(records)
@@ -215,17 +240,16 @@ class Importer:
         self._since_flush = asyncio.get_running_loop().time()
         if batch:
             stored = await self._store.store([records for records, _ in batch])
-            for (_, line), is_ours in zip(batch, stored, strict=True):
-                self._write(line if is_ours else ImportLine(
-                    session_id=line.session_id, outcome=ImportOutcome.UNCHANGED, own_id=line.own_id, title=line.title))
+            for (_, line), error in zip(batch, stored, strict=True):
+                await self._write(line if error is None else _not_stored(line, error))
 
-    def _note(self, listed: RemoteSession, outcome: ImportOutcome, reason: str = "") -> None:
-        self._write(ImportLine(session_id=listed.session_id, outcome=outcome, title=listed.title, reason=reason))
+    async def _note(self, listed: RemoteSession, outcome: ImportOutcome, reason: str = "") -> None:
+        await self._write(ImportLine(session_id=listed.session_id, outcome=outcome, title=listed.title, reason=reason))
 
-    def _write(self, line: ImportLine) -> None:
+    async def _write(self, line: ImportLine) -> None:
         self.counts[line.outcome] += 1
         self.losses.update(line.unseen)
-        self._report(line)
+        await self._report(line)
 
     async def _pace(self) -> None:
         if self._choice.rate is None:
@@ -234,3 +258,12 @@ class Importer:
         wait, self._next_read = self._next_read - now, max(now, self._next_read) + 1.0 / self._choice.rate
         if wait > 0:
             await asyncio.sleep(wait)
+
+
+def _not_stored(line: ImportLine, error: GatewayError) -> ImportLine:
+    """The line of a session that was read, and not stored."""
+    is_here = isinstance(error, Conflict)
+    return ImportLine(
+        session_id=line.session_id, own_id=line.own_id, title=line.title, reason="" if is_here else error.message,
+        outcome=ImportOutcome.UNCHANGED if is_here else ImportOutcome.FAILED,
+    )

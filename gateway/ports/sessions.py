@@ -182,6 +182,10 @@ class ManagedSessionService(SessionService, Protocol):
         """Take up the turns that were open when a server stopped; return how many."""
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
         """Start no turn; let running turns finish for so many seconds, or until `hurry` is set; then end them."""
+    async def delete_unchanged(self, owner: str, session_id: str, head: int) -> None:
+        """Delete the session if that is still its last record; `Conflict` if something has happened in it."""
+    async def release(self) -> None:
+        """Let other servers write the sessions in which no turn runs, where there are others."""
     async def rest(self) -> None:
         """Nothing more will be asked of this service: leave the other servers, where there are others."""
 

@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.api_documents": ("gateway.model", "gateway.ports", "gateway.http", "mappings", *EVERYBODY),
     "gateway.console": (
         "gateway.model", "gateway.ports", "gateway.api_documents", "gateway.http", "gateway.resources",
-        "gateway.logging", "gateway.translate", "gateway.usage", "mappings", *EVERYBODY,
+        "gateway.logging", "gateway.migration", "gateway.translate", "gateway.usage", "mappings", *EVERYBODY,
     ),
     "gateway.capacity": ("gateway.errors",),
     "gateway.usage": (

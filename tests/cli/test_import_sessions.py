@@ -14,6 +14,7 @@ from tests.support import fork_server
 from tests.support.chat.pty_terminal import program
 from tests.support.dialect_parts import each
 from tests.support.dialect_tables import DIALECTS, dialect
+from tests.support.redis_server import redis_of_this_run
 from tests.support.server_process import Running, running
 
 Run = Callable[..., Result]
@@ -78,6 +79,42 @@ def test_since_is_an_age_or_a_date() -> None:
     assert read_since("12h", 1_000_000.0) == 1_000_000.0 - 12 * 3600
     assert read_since("1970-01-02", 0.0) == 86400
     assert read_since("1970-01-02T00:00:00+01:00", 0.0) == 86400 - 3600
+
+
+def test_a_running_gateway_is_named(dragoman: Run, old: Running, home: Path) -> None:
+    words = ("import", "--from", "aap", url(old, "aap"), "--report", "report.jsonl")
+    with running(home, dialects={"aap": {}}, log="sqlite") as new:
+        refused = dragoman(*words)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "name the running gateway with --into" in refused.stderr
+        (home / "report.jsonl").unlink()
+        done = dragoman(*words, "--into", new.address)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith("2 imported\n")
+        assert [line["outcome"] for line in lines(home)[:2]] == ["imported"] * 2
+        again = dragoman(*words, "--into", new.address)
+        assert (again.exit_code, again.stdout) == (0, "2 imported before\n")
+        wrong = dragoman(*words, "--into", new.address, "--agent", "nobody")
+        assert (wrong.exit_code, wrong.stdout) == (2, "")
+        assert "there is no agent 'nobody'" in wrong.stderr
+
+
+def test_servers_that_share_a_redis(dragoman: Run, old: Running, home: Path) -> None:
+    redis = redis_of_this_run()
+    redis.forget()
+    shared = {"dialects": {"aap": {}}, "log": f"{redis.url}?prefix={home.name}"}
+    words = ("import", "--from", "aap", url(old, "aap"))
+    with running(home, **shared) as new:
+        done = dragoman(*words)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith("2 imported\n")
+        listed = dragoman("sessions", new.address)
+        assert "First one" in listed.stdout
+        [session_id] = [line.split()[0] for line in listed.stdout.splitlines() if "First one" in line]
+        talk = fork_server.run(program(["chat", f"{new.address}/aap", "--session", session_id]), input="three\n")
+        assert "three" in talk.stdout, talk.stderr
+        assert dragoman(*words).stdout == "2 imported before\n"
+    assert dragoman(*words).stdout == "2 imported before\n", "nobody runs any more"
 
 
 def test_the_page_shows_what_is_printed(dragoman: Run, old: Running) -> None:

@@ -40,10 +40,15 @@ class Here:
     ) -> Importer:
         address = RemoteAddress(url=old.url, patience=Timeouts(attempts=1, first_byte=30))
         source = PastSessions(address, "local")
+
+        async def report(line: ImportLine) -> None:
+            if lines is not None:
+                lines.append(line)
+
         with open_file_store(self.path, UNSEALED) as store:
             importer = Importer(
                 source, store, Origin(dialect="zenflux", url=old.url), Destination(agent="demo"), lambda: NOW,
-                choice=choice, report=[].append if lines is None else lines.append,
+                choice=choice, report=report,
             )
             try:
                 await importer.run()

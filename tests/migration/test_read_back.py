@@ -1,6 +1,5 @@
 """Read back in its dialect, an imported conversation is what the old server said, up to the declared loss."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +51,7 @@ async def test_an_imported_conversation_reads_as_before(tmp_path: Path, dialect:
         past = await read_past(old, dialect, session_id)
         before = await bodies(old, dialect, session_id)
         records = records_of(past, dialect, (await old.gateway.sessions.get("", session_id)).at)
-    assert store_sessions(database, [records], _never) == [True]
+    assert store_sessions(database, [records], lambda *_: False) == [True]
     async with gateway(tmp_path / "new", log="sqlite") as new:
         after = await bodies(new, dialect, session_id)
     assert [*differences(before, after)] == []
-
-
-def _never(*_: Sequence[object]) -> bool:
-    return False

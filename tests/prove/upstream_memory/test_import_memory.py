@@ -43,7 +43,7 @@ async def peak(folder: Path, number: int) -> int:
     create_database(folder / "dragoman.db")
     lines = 0
 
-    def count(line: ImportLine) -> None:
+    async def count(line: ImportLine) -> None:
         nonlocal lines
         lines += 1
 
