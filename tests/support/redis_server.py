@@ -25,7 +25,7 @@ HANG = 60.0
 PATIENCE = 50
 """After so many rounds in which nothing more was read, the rest of a question has not been sent yet."""
 READY = b"Ready to accept connections"
-HOLD = """#!lua flags=allow-cross-slot-keys
+HOLD = """#!lua flags=allow-cross-slot-keys,allow-oom,allow-oom
 local held = {}
 if string.find(redis.call('INFO', 'keyspace'), 'expires=[1-9]') then
   for _, key in ipairs(redis.call('KEYS', '*')) do

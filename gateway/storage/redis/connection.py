@@ -25,6 +25,7 @@ from gateway.errors import Overloaded
 
 from .address import RedisAddress
 from .replies import Reply
+from .scripts import scripts
 from .sentinel import Dial, make_dial
 
 UNTRUSTED = "its certificate is not trusted", "name the authority that signed it with `?ssl_ca_certs=FILE` in `log:`"
@@ -108,8 +109,8 @@ def pack(command: Command) -> bytes:
 
 
 def set_synced(prefix: str) -> Command:
-    """A write for which WAIT can wait."""
-    return ("SET", f"{prefix}synced", "1")
+    """A write for which WAIT can wait, and which Redis takes when it is full, too."""
+    return ("EVALSHA", scripts()["synced"][0], 1, f"{prefix}synced")
 
 
 class CommandRefused(Exception):
@@ -159,7 +160,7 @@ class RedisConnection:
     async def ask_synced(self, commands: Sequence[Command]) -> list[Reply]:
         """As `ask_all`; return when so many replicas have what is there now as the address says.
 
-        WAIT waits for the SET, which comes after everything else. If the SET is refused, its refusal is the last reply.
+        WAIT waits for a write, which comes after everything else. If it is refused, its refusal is the last reply.
         """
         if not self._address.wait:
             return await self.ask_all(commands)

@@ -36,6 +36,8 @@ class PartitionLine:
         return await self._follow(commands, synced=False)
 
     async def ask_synced(self, commands: Sequence[Command]) -> list[Reply]:
+        if not self._nodes.address.wait:
+            return await self._follow(commands, synced=True)
         replies = await self._follow([*commands, self._synced], synced=True)
         return replies if isinstance(replies[-1], CommandRefused) else replies[:-1]
 

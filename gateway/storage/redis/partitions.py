@@ -123,14 +123,15 @@ class RedisPartitions:
         """The first server stores how many partitions there are; all others must have the same number."""
         key, number = f"{self.address.prefix}{{{NUMBER_KEY}}}", len(self.parts)
         line = PartitionLine(self.nodes, slot_of(NUMBER_KEY), f"{key}:", writes=True)
-        replies = await line.ask_synced([("SET", key, number, "NX"), ("GET", key)])
-        refused = next((reply for reply in replies if isinstance(reply, CommandRefused)), None)
-        if refused is not None:
-            raise refused
-        if int(replies[1]) != number:
+        found = await line.ask("GET", key)
+        if found is None:
+            refused, found = await line.ask_synced([("SET", key, number, "NX"), ("GET", key)])
+            if isinstance(refused, CommandRefused):
+                raise refused
+        if int(found) != number:
             raise StorageUnusable(
-                f"log: {self.address.shown} keeps its data in {int(replies[1])} partitions, not {number}; write "
-                f"`?partitions={int(replies[1])}`, or another `?prefix=`")
+                f"log: {self.address.shown} keeps its data in {int(found)} partitions, not {number}; write "
+                f"`?partitions={int(found)}`, or another `?prefix=`")
 
     async def check_has_data(self) -> None:
         """Raise `NotFound` if no server has stored anything there; nothing is written."""

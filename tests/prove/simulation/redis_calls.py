@@ -98,6 +98,9 @@ class RandomCalls:
     def _begin(self) -> tuple[Word, ...]:
         return script_call("begin", self._random.choice(("1", "2")), "e2")
 
+    def _synced(self) -> tuple[Word, ...]:
+        return ("EVALSHA", scripts()["synced"][0], 1, f"{PREFIX}synced")
+
     def _beat(self) -> tuple[Word, ...]:
         report = self._random.choice([(), ('{"name":"a:1"}',)])
         return script_call("beat", self._epoch(), self._one(REPLICAS), 10_000_000, *report)

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- The first words of a server to a database: which format is kept here, and which life of the data this is.
 -- ARGV: prefix, the format that we write, an epoch to begin if there is none; in a cluster also the number of this
 -- partition, and how many there are.
