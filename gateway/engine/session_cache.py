@@ -246,15 +246,20 @@ class SessionCache:
     async def stored_view(self, session: Session) -> m.SessionView:
         """The state of the session as far as it is stored, whatever was appended since."""
         try:
-            while session.changed_seq > session.stored_seq:
-                await self._runtime.log.wait_stored(session.view.session_id, session.changed_seq)
+            while (wanted := session.changed_seq) > session.stored_seq:
+                await self._runtime.log.wait_stored(session.view.session_id, wanted)
+                if session.stored_seq < wanted:  # it was lost while its records were stored, and claimed again since
+                    return await self._logged_view(session)
         except GatewayError:
             if not session.stored_seq:
                 raise
-            stored = m.SessionView(session_id=session.view.session_id)
-            await apply_records(stored, await self._runtime.log.read(stored.session_id))
-            return stored
+            return await self._logged_view(session)
         return session.view
+
+    async def _logged_view(self, session: Session) -> m.SessionView:
+        stored = m.SessionView(session_id=session.view.session_id)
+        await apply_records(stored, await self._runtime.log.read(stored.session_id))
+        return stored
 
     # -- deleting -------------------------------------------------------------------------------------------------
 

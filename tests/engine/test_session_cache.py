@@ -42,6 +42,17 @@ async def test_an_update_changes_what_it_names() -> None:
     assert refolded(view, await stage.records(session)) == view
 
 
+async def test_a_session_that_is_not_told_of_its_records_any_more_is_read_from_the_log() -> None:
+    """It was lost while they were stored, and claimed again: another object stands for it now."""
+    stage = EngineFixture(patient)
+    session = await stage.session()
+    view = await stage.service.update("", session.view.session_id, title="Trip")
+    session.stored_seq -= 1
+    shown = await stage.service.get("", session.view.session_id)
+    assert shown is not view
+    assert (shown.title, shown.head) == ("Trip", view.head)
+
+
 async def test_a_closed_session_can_be_read_and_nothing_else() -> None:
     stage = EngineFixture(patient)
     session = await stage.session()
