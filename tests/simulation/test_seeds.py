@@ -5,9 +5,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from gateway.engine import Hub
+from tests.prove.simulation import world
 from tests.prove.simulation.__main__ import digest_of
 from tests.prove.simulation.kept_plans import KeptPlan, kept_plans
 from tests.prove.simulation.plan import Plan, plan_of
@@ -49,6 +52,17 @@ def test_every_kept_plan_names_the_bug_that_it_shows() -> None:
 def test_every_bug_can_be_planted(name: str) -> None:
     with planted(name):
         pass
+
+
+def test_a_server_that_lets_nobody_else_run_is_found() -> None:
+    def run_for_ever(hub: Hub, *given: object) -> None:
+        while True:
+            pass
+
+    with patch.object(Hub, "subscribe", run_for_ever), patch.object(world, "MOST_CPU_SECONDS", 1.0):
+        [broken] = run_world(small(1)).broken
+    assert broken.startswith("hang: a program lets nobody else run:")
+    assert "run_for_ever" in broken
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -269,14 +269,12 @@ class Conversation:
                 client.world = run
                 if hasattr(client, "ear"):
                     client.ear.world = run
-            async with asyncio.timeout(PATIENCE):
-                for client in clients:
-                    if self._in_doubt(client.session):
-                        await self._settled_log(run, client.session)
+            for client in clients:
+                if self._in_doubt(client.session):
+                    await self._settled_log(run, client.session)
             await self._finish(clients)
-            async with asyncio.timeout(PATIENCE):
-                for one in sessions:
-                    self.history.logs[one] = await self._settled_log(run, one)
+            for one in sessions:
+                self.history.logs[one] = await self._settled_log(run, one)
 
     async def _finish(self, clients: Sequence[DialectClient]) -> None:
         listening = [asyncio.create_task(_listen_on(client)) for client in clients]
@@ -293,7 +291,11 @@ class Conversation:
 
     async def _settled_log(self, run: CrashRun, session: str) -> list[m.Record]:
         """The log of a session, once nothing runs in it and nothing may yet come."""
-        while not self._is_settled(session, records := await _records(run, session)):  # noqa: ASYNC110
+        end = now() + PATIENCE
+        while not self._is_settled(session, records := await _records(run, session)):
+            if now() > end:
+                self.found.append(Violation(Kind.STUCK, session, f"is not at rest after {PATIENCE:.0f} s"))
+                break
             await asyncio.sleep(0.5)
         return records
 

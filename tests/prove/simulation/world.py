@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import traceback
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from types import FrameType
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -57,6 +59,8 @@ MEMORY_LOOKED_AT_IN = 4
 """One world of so many is looked through for it: that takes a fifth of the time of a world."""
 MOST_SECONDS = 1800.0
 """The virtual time after which a world that is not over counts as hung."""
+MOST_CPU_SECONDS = 120.0
+"""The CPU after which it does, if its virtual time stands still: a hundred times what a world takes."""
 
 
 class Step(NamedTuple):
@@ -87,6 +91,25 @@ class Outcome:
 
     def trace(self) -> str:
         return "\n".join(map(str, self.steps)) + "\n"
+
+
+class WorldStuck(KeyboardInterrupt):
+    """A program of the world runs and runs, and lets nobody else run; loops and tasks pass this kind of error on."""
+
+
+@contextmanager
+def cpu_limit() -> Iterator[None]:
+    """Whatever runs here is stopped when it has taken more CPU than a world takes."""
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise WorldStuck("".join(traceback.format_stack(frame)[-3:]))
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_CPU_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 class World:
@@ -167,9 +190,12 @@ class World:
 
     def run(self) -> Outcome:
         try:
-            self.loop.run_until_complete(self.loop.create_task(self._main(), context=self.loop.host.context.copy()))
+            with cpu_limit():
+                self.loop.run_until_complete(self.loop.create_task(self._main(), context=self.loop.host.context.copy()))
         except WorldStopped as error:
             self.outcome.broken.append(f"hang: {error}")
+        except WorldStuck as error:
+            self.outcome.broken.append(f"hang: a program lets nobody else run:\n{error}")
         except Exception as error:  # noqa: BLE001  # it is told with the seed
             self.outcome.broken.append(f"the world broke: {''.join(traceback.format_exception(error)[-6:])}")
         finally:
