@@ -21,6 +21,7 @@ def test_what_was_sent_is_read_before_the_clock_jumps() -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             writer.write(line)
+        writer.close()  # with Python 3.12 and newer a server is closed once its connections are
 
     async def work() -> int:
         async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:

@@ -170,7 +170,7 @@ class SqliteOwnerTraces:
             add_to_counter(connection, "answers.number", -number)
             add_to_counter(connection, "answers.bytes", -int(size))
             connection.execute(
-                "DELETE FROM counters WHERE value = 0 AND substr(name, -length(?1)) = ?1", (f"/{owner}",))
+                "DELETE FROM counters WHERE value = 0 AND substr(name, -length(:end)) = :end", {"end": f"/{owner}"})
         return True
 
     async def rewrite_file(self) -> bool:
