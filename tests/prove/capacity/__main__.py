@@ -60,10 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.prove.capacity", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller loads, once: about two minutes")
+    parser.add_argument("--quick", action="store_true", help="smaller loads, once: about three minutes")
     parser.add_argument("--write", action="store_true", help="write what a quick run has found, too")
-    parser.add_argument("--primaries", type=int, nargs="+", default=[1], metavar="N",
-                        help="measure with so many primaries of Redis; 1 unless said")
+    parser.add_argument("--primaries", type=int, nargs="+", default=[1, 3], metavar="N",
+                        help="measure with so many primaries of Redis; one and three unless said")
     parser.add_argument("--fleet", action="store_true", help="only count what the simulated fleet does")
     parser.add_argument("--minutes", type=float, help="accepted for `make prove`; the loads take as long as they take")
     return parser.parse_args(arguments)
