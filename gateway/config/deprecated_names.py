@@ -27,6 +27,8 @@ RENAMED_SETTINGS: dict[NodePath, NewName] = {
 """By the path of each old name. docs/upgrading.md lists them."""
 OLD_ORIGIN_SETTINGS = {"cors": "0.3.0", "origins": "0.3.0"}
 """Settings of a dialect that `origins:` of the server replaced, and the first release that does not know them."""
+NOT_BEFORE = {"0.3.0": "2027-05-01"}
+"""By release: it is not made before this day, so that there is time to change settings."""
 TRUE_VALUES = (True, "true", "True", "on", "yes", "1", 1)
 
 
@@ -44,12 +46,16 @@ def rename_settings(document: YamlDocument) -> list[Problem]:
             del group[old[-1]]
         else:
             warnings.append(Problem(
-                position, f"'{_dotted(old)}' is an old name, to be removed in {removed_in}",
+                position, f"'{_dotted(old)}' is an old name, to be removed in {_release(removed_in)}",
                 f"use '{_dotted(new)}', which means the same",
             ))
             group[name] = group.pop(old[-1])
             document.move_positions(old, new)
     return warnings
+
+
+def _release(version: str) -> str:
+    return f"{version} (not before {NOT_BEFORE[version]})"
 
 
 def _group(document: YamlDocument, path: NodePath) -> dict[JsonValue, JsonValue]:
@@ -75,7 +81,7 @@ def move_origin_settings(document: YamlDocument) -> list[Problem]:
             shown = ", ".join(f'"{origin}"' for origin in given)
             warnings.append(Problem(
                 document.position(("dialects", name, old), key=True),
-                f"'{old}' of a dialect is an old setting, to be removed in {OLD_ORIGIN_SETTINGS[old]}: "
+                f"'{old}' of a dialect is an old setting, to be removed in {_release(OLD_ORIGIN_SETTINGS[old])}: "
                 "`origins:` is for the whole server",
                 f"remove it, and write `origins: [{shown}]` beside `host:`" if given else "remove it",
             ))

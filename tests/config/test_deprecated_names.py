@@ -46,12 +46,13 @@ def test_old_names_of_the_file_work_and_are_warned_of() -> None:
     assert (config.logging.level, config.limits.cached_sessions) == ("debug", 7)
     assert (config.shadow.max_concurrent, config.shadow.timeout_seconds) == (3, 9)
     assert config.warnings == (
-        "config.yaml:3:1: 'journal' is an old name, to be removed in 0.3.0; use 'logging', which means the same",
-        "config.yaml:5:3: 'limits.sessions_at_hand' is an old name, to be removed in 0.3.0; "
+        "config.yaml:3:1: 'journal' is an old name, to be removed in 0.3.0 (not before 2027-05-01); "
+        "use 'logging', which means the same",
+        "config.yaml:5:3: 'limits.sessions_at_hand' is an old name, to be removed in 0.3.0 (not before 2027-05-01); "
         "use 'limits.cached_sessions', which means the same",
-        "config.yaml:8:3: 'shadow.at_once' is an old name, to be removed in 0.3.0; "
+        "config.yaml:8:3: 'shadow.at_once' is an old name, to be removed in 0.3.0 (not before 2027-05-01); "
         "use 'shadow.max_concurrent', which means the same",
-        "config.yaml:9:3: 'shadow.seconds' is an old name, to be removed in 0.3.0; "
+        "config.yaml:9:3: 'shadow.seconds' is an old name, to be removed in 0.3.0 (not before 2027-05-01); "
         "use 'shadow.timeout_seconds', which means the same",
     )
 
@@ -84,7 +85,7 @@ def test_an_old_variable_goes_before_the_file(monkeypatch: pytest.MonkeyPatch, v
         config = load_config(written(GOOD + f"{name}: {{level: debug, format: json}}\n"))
         assert (config.logging.level, config.logging.format) == ("error", "json")
         assert config.warnings[-1] == (
-            f"variable {variable}: 'journal' is an old name, to be removed in 0.3.0; "
+            f"variable {variable}: 'journal' is an old name, to be removed in 0.3.0 (not before 2027-05-01); "
             "use 'logging', which means the same")
 
 
@@ -99,8 +100,8 @@ def test_an_old_name_within_a_group_of_the_environment(
     config = load_config(written(GOOD + "limits: {cached_sessions: 7, turn_seconds: 5}\n"))
     assert (config.limits.cached_sessions, config.limits.turn_seconds) == (8, 5)
     assert config.warnings == (
-        f"variable {variable}: 'limits.sessions_at_hand' is an old name, to be removed in 0.3.0; "
-        "use 'limits.cached_sessions', which means the same",
+        f"variable {variable}: 'limits.sessions_at_hand' is an old name, to be removed in 0.3.0 "
+        "(not before 2027-05-01); use 'limits.cached_sessions', which means the same",
     )
 
 

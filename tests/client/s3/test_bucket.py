@@ -13,6 +13,7 @@ from gateway.client.s3 import Bucket, CredentialSource
 from gateway.client.s3 import bucket as module
 from gateway.errors import FilesUnavailable, NotFound
 from gateway.ports import ByteStore, DownloadHeaders
+from tests.support.client.forward_proxy import forward_proxy
 from tests.support.s3.server import S3Server, s3_server
 
 NAMES = ("a", "a b/c+d.txt", "ü/ş ~*'()!&=%2F;:@,$.bin", "x\ufffey")
@@ -59,6 +60,19 @@ async def test_what_is_stored_is_read_listed_copied_and_removed(bucket: Bucket, 
     with pytest.raises(NotFound):
         await bucket.open(name)
     assert [one.name for one in await bucket.list("")] == ["copy"]
+
+
+async def test_a_bucket_behind_the_companys_proxy_is_used_as_ever(
+    server: S3Server, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server.url = server.url.replace("127.0.0.1", "store")
+    async with forward_proxy(monkeypatch, "dragon:s3cret-pass") as proxy:
+        bucket = connected(server)
+        await bucket.put("a", pieces(b"hello"))
+        assert await read(bucket, "a", 1, 3) == b"el"
+        await bucket.close()
+    assert server.objects() == {"some/where/a": b"hello"}
+    assert proxy.asked and all(f" {server.url}/agents/some/where/a" in line for line in proxy.asked)
 
 
 async def test_a_file_without_bytes_is_a_file(bucket: Bucket) -> None:
