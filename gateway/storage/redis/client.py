@@ -55,6 +55,8 @@ class ClusterShare:
     writing: RedisLine
     reading: RedisLine
     covers: Callable[[str], bool]
+    failing: set[int]
+    """The numbers of all partitions in which nothing can be stored just now: the log tells the first and the last."""
 
 
 class RedisClient:
@@ -92,6 +94,8 @@ class RedisClient:
         self.failovers = 0
         """How often another server has become the primary."""
         self._is_share, self._numbers = share is not None, () if share is None else (share.number, share.of)
+        self._failing: set[int] = set() if share is None else share.failing
+        self._number = 0 if share is None else share.number
         self._routing: Command = (0,)
         if share is not None:
             self._routing = (2, *routing_keys(self.prefix))
@@ -278,8 +282,9 @@ class RedisClient:
         self._failing_since = now if self._failing_since is None else self._failing_since
         if now - self._failing_since < self.patience:
             return False
-        if self.trouble is None:
+        if not self._failing:
             log.error("storage_write_failed", error=why.message)
+        self._failing.add(self._number)
         self.trouble = Overloaded(f"nothing can be stored just now: {why.message}")
         if self._observer is not None:
             self._observer.failed(self.trouble)
@@ -288,5 +293,7 @@ class RedisClient:
     def worked(self) -> None:
         self._failing_since = None
         if self.trouble is not None:
-            log.info("storage_write_recovered", server=self.address.shown)
             self.trouble = None
+            self._failing.discard(self._number)
+            if not self._failing:
+                log.info("storage_write_recovered", server=self.address.shown)

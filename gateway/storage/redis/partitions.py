@@ -80,10 +80,11 @@ class RedisPartitions:
         self.nodes = ClusterNodes(address, self.seconds)
         self.slots = [slot_of(tag) for tag in tags(address.partitions)]
         self.prefixes = [f"{address.prefix}{{{tag}}}:" for tag in tags(address.partitions)]
+        failing = set[int]()
         self.parts: Sequence[RedisClient] = [
             RedisClient(address, lease=lease, fsync=fsync, clock=clock, name=name, share=ClusterShare(
                 number, address.partitions, prefix, self.replica, PartitionLine(self.nodes, slot, prefix, writes=True),
-                PartitionLine(self.nodes, slot, prefix, writes=False), partial(self._covers, number)))
+                PartitionLine(self.nodes, slot, prefix, writes=False), partial(self._covers, number), failing))
             for number, (slot, prefix) in enumerate(zip(self.slots, self.prefixes, strict=True))]
         self.failovers = 0
         self.nodes.attach(self._slots_moved)

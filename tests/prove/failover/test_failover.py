@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
 import pytest
 
 import gateway.model as m
-from tests.prove.fleet.gateways import PATIENCE, Fleet, FleetConversation, calling, fleet, server_says
+from tests.prove.fleet.conversations import created, records, say, until_stored
+from tests.prove.fleet.gateways import Fleet, FleetConversation, calling, fleet, server_says
 from tests.support.engine.engine_fixture import lawful
 from tests.support.sentinel_servers import GROUP, SentinelServers, ask
 
@@ -141,31 +141,3 @@ async def test_a_replica_that_lacks_the_last_writes_is_promoted(
         for address in (first, second, third):
             async with http.get(f"{address}/replay/{lost}") as answer:
                 assert answer.status == 404, await answer.text()
-
-
-async def created(http: aiohttp.ClientSession, address: str) -> str:
-    async with http.post(f"{address}/aap/sessions", json={"agent": {"name": "demo"}}) as answer:
-        assert answer.status < 300, await answer.text()
-        session: str = (await answer.json())["sessionId"]
-        return session
-
-
-async def say(http: aiohttp.ClientSession, session: str, address: str, words: str) -> None:
-    """Until the turn has ended, or its stream was cut."""
-    body = {"stream": "delta", "messages": [{"role": "user", "content": words}]}
-    async with asyncio.timeout(PATIENCE), http.post(f"{address}/aap/sessions/{session}/turns", json=body) as answer:
-        assert answer.status < 300, await answer.text()
-        with suppress(aiohttp.ClientPayloadError):
-            await answer.read()
-
-
-async def until_stored(http: aiohttp.ClientSession, session: str, address: str, words: str) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while words not in str(await records(http, session, address)):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-
-
-async def records(http: aiohttp.ClientSession, session: str, address: str) -> list[m.Record]:
-    async with asyncio.timeout(PATIENCE), http.get(f"{address}/replay/{session}") as answer:
-        assert answer.status == 200, await answer.text()
-        return [m.decode_record(line) for line in (await answer.read()).splitlines()]
