@@ -114,7 +114,7 @@ class OtlpExport:
         body = encode_spans(spans, self._resource, self._version)
         try:
             return self._session.post(self._url, body, timeout=ANSWER_SECONDS).ok
-        except requests.RequestException:
+        except OSError:  # errors of requests, and files of SSL_CERT_FILE that are not there
             return False
 
     async def close(self) -> None:

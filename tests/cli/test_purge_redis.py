@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import redis
 from typer.testing import Result
+from yarl import URL
 
 import gateway.model as m
 from gateway.app import Gateway
@@ -17,22 +18,24 @@ from gateway.purge import UserPurge, delete_expired
 from tests.cli.test_purge import FIRST, WORD, fill, words_in
 from tests.simulation import simulated
 from tests.support.gateway_server import serving
-from tests.support.redis_server import redis_of_this_run
+from tests.support.redis_server import cluster_url, redis_of_this_run
 
 Run = Callable[..., Result]
 
 
-@pytest.fixture
-def address() -> str:
+@pytest.fixture(params=["redis", "cluster"])
+def address(request: pytest.FixtureRequest) -> str:
     """The address of a Redis, with a prefix of its own. The names of users are long: ids have short ones by chance."""
-    return f"{redis_of_this_run().url}?prefix={secrets.token_hex(4)}"
+    prefix = secrets.token_hex(4)
+    return cluster_url(prefix) if request.param == "cluster" else f"{redis_of_this_run().url}?prefix={prefix}"
 
 
 def names_in(address: str, *words: str) -> list[str]:
     """The keys of this prefix with one of the words, in their names or in their values."""
-    client = redis.Redis(port=redis_of_this_run().port)
+    place = URL(address)
+    client = redis.Redis(port=place.port or 0)
     found = list[str]()
-    for key in client.scan_iter(f"{address.rpartition('=')[2]}:*"):
+    for key in client.scan_iter(f"*{place.query['prefix']}*"):
         match client.type(key):
             case b"string":
                 value: object = client.get(key)

@@ -1,6 +1,7 @@
 """A collector for tests: takes OTLP over HTTP on a port of the machine, and decodes its protobuf."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -56,7 +57,7 @@ def _plain(value: Any) -> Any:
 
 
 @asynccontextmanager
-async def collecting() -> AsyncIterator[Collector]:
+async def collecting(tls: ssl.SSLContext | None = None) -> AsyncIterator[Collector]:
     """A collector that the threads of the SDK can reach, until the block ends."""
     collector = Collector()
     app = web.Application()
@@ -64,9 +65,9 @@ async def collecting() -> AsyncIterator[Collector]:
     runner = web.AppRunner(app)
     await runner.setup()
     assert runner.server is not None
-    server = await simulation().create_real_server(runner.server, "127.0.0.1", 0)
+    server = await simulation().create_real_server(runner.server, "127.0.0.1", 0, ssl=tls)
     try:
-        collector.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        collector.address = f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         yield collector
     finally:
         collector.may_answer.set()

@@ -1,11 +1,13 @@
 """A served gateway sends the spans of its turns to a real OTLP receiver, and hands its trace on to upstreams."""
 
 import logging
+import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
+import trustme
 
 from gateway.config import load_config
 from gateway.telemetry import Span
@@ -115,6 +117,35 @@ async def test_spans_pass_through_the_proxy_of_the_environment(
             await turn(served, "hello")
     assert proxy.asked == [f"POST {name}/v1/traces HTTP/1.1"]
     assert collector.spans and "Proxy-Authorization" not in collector.headers[0]
+
+
+async def test_a_collector_that_asks_who_we_are_is_shown_our_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.configure_trust(context)
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.cert_pem.write_to_path(tmp_path / "authority.pem")
+    authority.issue_cert("gateway.test").private_key_and_cert_chain_pem.write_to_path(tmp_path / "mine.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CLIENT_CERT_FILE", str(tmp_path / "mine.pem"))
+    async with (
+        collecting(context) as collector,
+        serving(tmp_path, dialects={"aap": {}}, telemetry={"otlp": collector.address}) as served,
+    ):
+        await turn(served, "hello")
+    assert collector.named("invoke_agent")
+
+
+async def test_spans_are_counted_as_lost_if_the_file_of_authorities_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nowhere.pem"))
+    with structlog.testing.capture_logs() as lines:
+        async with serving(tmp_path, dialects={"aap": {}}, telemetry={"otlp": "https://127.0.0.1:9"}) as served:
+            await turn(served, "hello")
+    assert [line["event"] for line in lines if line["log_level"] == "warning"] == ["spans_not_exported"]
 
 
 async def test_the_collector_of_this_machine_is_reached_directly(
