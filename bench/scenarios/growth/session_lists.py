@@ -14,7 +14,7 @@ from bench.scenarios.runner import Bench
 from bench.servers import Server, prefilled
 from bench.stored_sessions import RARE, many_sessions, store_in_file
 
-from .costs import PLACES, cpu_ms, flat, sizes_of
+from .costs import PLACES, await_rest, cpu_ms, flat, sizes_of
 
 MILLION = (100, 10_000, 1_000_000)
 REQUESTS_PER_SAMPLE = 3
@@ -31,6 +31,7 @@ def measure_lists(bench: Bench) -> Iterator[Row]:
             path = bench.folder / f"lists-{size}.db"
             asyncio.run(store_in_file(path, many_sessions(size), searched=RARE))
             servers.append(stack.enter_context(bench.start(prefilled(path))))
+            await_rest(servers[-1])  # it looks for damage in its file, for longer the larger the file is
         for name, page in {**{path: path for path in find_lists()}, **find_filters()}.items():
             bench.tell(f"growth: {name}")
             costs: dict[str, list[float]] = {column: [] for column in PLACES}
