@@ -13,8 +13,10 @@ from gateway.engine import Hub
 from tests.prove.simulation import world
 from tests.prove.simulation.__main__ import digest_of
 from tests.prove.simulation.kept_plans import KeptPlan, kept_plans
+from tests.prove.simulation.losses import LOSSES
 from tests.prove.simulation.plan import Plan, plan_of
 from tests.prove.simulation.planted import PLANTED, planted
+from tests.prove.simulation.scenarios import any_world
 from tests.prove.simulation.world import run_world, simulation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +39,12 @@ def test_no_promise_is_broken(seed: int) -> None:
     outcome = run_world(small(seed))
     assert outcome.broken == [], "\n".join(outcome.plan.lines())
     assert outcome.turns >= 5
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_machine_loses_no_more_than_the_promises_allow(loss: str) -> None:
+    plan = next(plan for seed in range(1, 1000) if (plan := any_world(seed)).loss == loss)
+    assert run_world(replace(plan, clients=(0, 1, 2, 3), seconds=4.0)).broken == []
 
 
 @pytest.mark.parametrize("kept", kept_plans(), ids=lambda kept: kept.bug)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from tests.prove.coverage.rooms import PACKAGES, read_rooms
 from tests.prove.simulation.kept_plans import kept_plans
-from tests.prove.simulation.plan import Plan, plan_of
+from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.planted import PLANTED, planted
 from tests.prove.simulation.planted_runs import Found, find, table
-from tests.prove.simulation.scenarios import NAMES, scenario
+from tests.prove.simulation.scenarios import NAMES, any_world, scenario
 from tests.prove.simulation.shrink import shrunk
 from tests.prove.simulation.workers import run_apart, run_many
 from tests.prove.simulation.world import Outcome, run_world, simulation
@@ -58,7 +58,7 @@ def plan_for(seed: int, name: str | None) -> Plan:
     """The world of this seed: any, or of the scenario of this name; kept plans have negative numbers."""
     if seed < 0:
         return next(kept.plan for kept in kept_plans() if kept.plan.seed == seed)
-    return plan_of(seed) if name is None else scenario(name, seed)
+    return any_world(seed) if name is None else scenario(name, seed)
 
 
 def run_plans(plans: list[Plan], workers: int, *, is_traced: bool) -> Iterator[Result]:

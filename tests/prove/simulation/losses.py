@@ -55,13 +55,14 @@ class Announcements:
         with patch.object(SessionCommits, "committed", committed):
             yield
 
-    def missing(self, logs: Mapping[str, Sequence[m.Record]]) -> list[Announced]:
-        """Those that are not in the logs; of a session that was deleted nothing need be there."""
+    def divided(self, logs: Mapping[str, Sequence[m.Record]]) -> tuple[list[Announced], list[Announced]]:
+        """Those that are in the logs, and those that are not; of a session that was deleted nothing need be there."""
         kept = {(session, record.seq): record for session, records in logs.items() for record in records}
         deleted = {one.record.session_id for one in self.every if isinstance(one.record.event, m.SessionClosed)}
-        return [one for one in self.every
-                if kept.get((one.record.session_id, one.record.seq)) != one.record
-                and one.record.session_id not in deleted]
+        there = [one for one in self.every if kept.get((one.record.session_id, one.record.seq)) == one.record]
+        found = {id(one) for one in there}
+        return there, [
+            one for one in self.every if id(one) not in found and one.record.session_id not in deleted]
 
 
 class LossDay:
@@ -114,19 +115,17 @@ class LossDay:
 
     def judge(self, logs: Mapping[str, Sequence[m.Record]], kept_until: float) -> list[str]:
         """What is missing that must not be, and what is not in order."""
-        loss, missing = self._world.plan.loss, self._announcements.missing(logs)
+        loss, (there, missing) = self._world.plan.loss, self._announcements.divided(logs)
         if loss == "everything":
-            noticed = {step.process for step in self._world.outcome.steps if step.words.startswith("redis_data_lost")}
             return [f"{server.host} did not notice that Redis lost its data" for server in self._world.servers
-                    if f"server{server.number}" not in noticed]
+                    if (f"server{server.number}", "redis_data_lost") not in self._world.logged]
         broken = [str(one) for session, records in logs.items() for one in of_log(session, records)]
         for one in missing:
             is_promised = one.at < kept_until or (loss == "words" and isinstance(one.record.event, KEPT_EVENTS))
             if is_promised:
                 broken.append(f"record {one.record.seq} of {one.record.session_id} ({type(one.record.event).__name__}) "
                               f"was announced at {one.at:.3f}, and is gone; kept until {kept_until:.3f}")
-        gone = {id(one) for one in missing}
-        last = max((one.at for one in self._announcements.every if id(one) not in gone), default=0.0)
+        last = max((one.at for one in there), default=0.0)
         if loss == "sqlite" and any(one.at < last for one in missing):
             first = next(one for one in missing if one.at < last)
             broken.append(f"record {first.record.seq} of {first.record.session_id} is gone, which was stored at "

@@ -24,9 +24,18 @@ SINGLE = ("disk",)
 """Those that happen to a single server on SQLite."""
 DELAYS = {"others": (0.01,)}
 """By name: how many seconds a message is on its way, where a slow network shows more."""
+LOSS_DAY = 24
+"""One world of so many ends with a loss; the others are over when everything was mended."""
 NAMES = (*FAULTS, *LOSSES)
 CALM_SECONDS = 8.0
 """How long the clients go on after everything was mended."""
+
+
+def any_world(seed: int) -> Plan:
+    """The world of this seed; one of so many ends with a machine that loses its power."""
+    if seed % LOSS_DAY:
+        return plan_of(seed)
+    return loss_day(LOSSES[seed // LOSS_DAY % len(LOSSES)], seed)
 
 
 def loss_day(loss: str, seed: int) -> Plan:

@@ -133,6 +133,8 @@ class World:
         self.conversation = Conversation(
             self.loop, plan, f"http://{FRONT}:{PORT}", self.trace, SimulatedMachines(self.loop, seed))
         self.witness = Witness()
+        self.logged: set[tuple[str, str]] = set()
+        """Which server has written a line of which name into its log."""
         self.loss_day = LossDay(self)
         self._turn = 0
 
@@ -172,10 +174,10 @@ class World:
         process = current_process()
         if process is None:
             raise structlog.DropEvent  # the world is over, and tasks are taken away
-        error = entry.get("exc_info")
+        error, name = entry.get("exc_info"), process.name
+        self.logged.add((name, entry.get("event", "")))
         if error is None and not self.is_traced:
             raise structlog.DropEvent
-        name = process.name
         entry = dict(entry)
         entry.pop("exc_info", None)
         event = entry.pop("event", "")
