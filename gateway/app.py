@@ -57,7 +57,7 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.migration import Adopter, AdoptingSessions, LiveSessionStore, ServerImports
+from gateway.migration import Adopter, AdoptingSessions, LiveSessionStore, ServerImports, ServerResources
 from gateway.ports import Clock, EventLog, OperatorOffers, Resources, SettingsReload
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
@@ -157,7 +157,7 @@ class Gateway:
         self.scheduler = self._scheduler()
         self.audit = AuditLog(config.data / config.audit, clock)
         self.retention = self._retention()
-        self.adopter = self._adopter()
+        self.adopter, self.imports = self._adopter(), self._imports()
         found = self.sessions if self.adopter is None else AdoptingSessions(self.sessions, self.adopter)
         self._audited = AuditedSessions(found, self.audit.write, current_caller)
         self._managed = self._managed_resources()
@@ -240,10 +240,15 @@ class Gateway:
         return Adopter(sources, self.sessions, self.runtime.log, self.resources, self.clock) if sources else None
 
     def _imports(self) -> ServerImports:
-        """Imports sessions of other servers when an admin wants that."""
+        """Imports what other servers have when an admin wants that."""
         return ServerImports(
-            LiveSessionStore(self.sessions, self.runtime.log), lambda: self.components.cards,
-            lambda: self.components.config.default_agent, self.clock,
+            LiveSessionStore(self.sessions, self.runtime.log),
+            ServerResources(
+                self.resources, self.files, AgentService(self.resources, lambda: self.components.cards, 0.0),
+                Schedules(self.resources, self.clock), lambda: self.addresses,
+                lambda: self.components.config.default_agent,
+            ),
+            lambda: self.components.cards, lambda: self.components.config.default_agent, self.clock,
         )
 
     def _leads(self) -> bool:
@@ -365,7 +370,7 @@ class Gateway:
             limits=lambda: self.components.config.limits.model_dump(mode="json"),
             addresses=lambda: self.addresses, data=config.data,
             workspaces=self.workspaces, metrics=self.metrics, keys=self.keys,
-            usage=self.usage_counts, imports=self._imports(), is_stopping=lambda: self.readiness.is_draining,
+            usage=self.usage_counts, imports=self.imports, is_stopping=lambda: self.readiness.is_draining,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
             default_agent=lambda: self.components.config.default_agent, started_at=self.clock(),
         )

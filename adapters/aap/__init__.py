@@ -5,7 +5,8 @@ from shlex import quote
 import orjson
 
 import gateway.model as m
-from gateway.ports import ClientPlace, ClientRequest, Dialect
+from gateway.client import NoPastResources
+from gateway.ports import ClientPlace, ClientRequest, Dialect, ResourceGroup
 
 from .bodies import OBJECTS
 from .client import Decoder, PastSessions, Remote
@@ -50,6 +51,8 @@ def examples(address: str, agent: str, key: str) -> list[str]:
     ]
 
 
+NOTHING_SHOWN = "AAP shows nothing of a user but sessions"
+
 DIALECT = Dialect(
     name="aap",
     mount="/aap",
@@ -66,6 +69,7 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     past_sessions=PastSessions,
+    past_resources=lambda address, user: NoPastResources(dict.fromkeys(ResourceGroup, NOTHING_SHOWN)),
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
     resume_requests=resume_requests,

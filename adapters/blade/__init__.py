@@ -9,7 +9,7 @@ import gateway.model as m
 from gateway.ports import ClientPlace, ClientRequest, Dialect
 
 from .bodies import NAME_TYPES, OBJECTS
-from .client import Decoder, PastSessions, Remote
+from .client import Decoder, PastResources, PastSessions, Remote
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
 from .server.routes import RESOURCES, routes
 from .wire import BladeSettings
@@ -67,6 +67,7 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     past_sessions=partial(PastSessions, recorded=recorded_commands),
+    past_resources=PastResources,
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
     resume_requests=resume_requests,

@@ -174,6 +174,13 @@ RecordType = Literal["memory", "skill_comment"]
 
 
 # -- memories ---------------------------------------------------------------------------------------------------------
+MEMORY_FIELDS = {
+    "skill_name": "skill", "record_type": "record", "mem0_id": "external_id", "write_reason": "reason",
+    "source_session": "session_id",
+}
+"""Blade's names of our fields of a memory."""
+
+
 class MemoryFields(BladeModel):
     """The optional fields of a memory, which can be changed; null is absent."""
 

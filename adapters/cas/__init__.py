@@ -9,8 +9,9 @@ import gateway.model as m
 from gateway.ports import ClientPlace, ClientRequest, Dialect
 
 from .bodies import OBJECTS
-from .client import Decoder, PastSessions, Remote
+from .client import Decoder, PastResources, PastSessions, Remote
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, usual_stream_options
+from .server.inbound import server_tools
 from .server.routes import RESOURCES, routes
 from .wire import CasSettings
 
@@ -71,6 +72,7 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     past_sessions=partial(PastSessions, recorded=recorded_commands),
+    past_resources=partial(PastResources, server_tools=server_tools),
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
     resume_requests=resume_requests,

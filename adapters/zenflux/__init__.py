@@ -1,6 +1,7 @@
 """ZenFlux chat: WebSocket frames, server-sent events and HTTP under one wrapper."""
 
 from collections.abc import Mapping
+from functools import partial
 from shlex import quote
 
 import orjson
@@ -9,8 +10,9 @@ import gateway.model as m
 from gateway.ports import ClientPlace, ClientRequest, Dialect
 
 from .bodies import OBJECTS
-from .client import Decoder, PastSessions, Remote
+from .client import Decoder, PastResources, PastSessions, Remote
 from .server import CUES, MESSAGES, NAME_TYPES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
+from .server.agents import enabled_tools
 from .server.routes import RESOURCES, routes
 from .wire import DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 
@@ -71,6 +73,7 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     past_sessions=PastSessions,
+    past_resources=partial(PastResources, enabled_tools=enabled_tools),
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
     resume_requests=resume_requests,

@@ -1,9 +1,9 @@
-"""`dragoman import`: brings the conversations of another server here, under their old ids."""
+"""`dragoman import`: brings the conversations of another server here, under their old ids, and what is beside them."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -28,12 +28,21 @@ from .remote_server import DEFAULT_TIMEOUT, Key, Timeout, explain_errors, resolv
 
 if TYPE_CHECKING:
     from gateway.config import Config
-    from gateway.migration import ImportLine, ImportOrder, ImportSummary, SessionStore
+    from gateway.migration import (
+        ImportLine,
+        ImportOrder,
+        ImportSummary,
+        ResourceLine,
+        ResourceStore,
+        SessionStore,
+    )
 
-    Tell = Callable[[ImportLine], None]
-
+    Line = ImportLine | ResourceLine
+    Tell = Callable[[Line], None]
+    Report = Callable[[Line], Awaitable[None]]
 EXIT_PROBLEMS = 1
 """The exit code if some sessions could not be imported."""
+SESSIONS = "sessions"
 SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0}
 
 
@@ -53,6 +62,10 @@ def import_sessions(
     rate: Annotated[float | None, typer.Option(
         min=0.001, metavar="NUMBER", help="Make at most so many requests a second; by default as many as go.")] = None,
     is_dry: Annotated[bool, typer.Option("--dry-run", help="Read everything, and store nothing.")] = False,
+    only: Annotated[list[str] | None, typer.Option(
+        metavar="PART", help="Only sessions, agents, memories, files or schedules; repeat it for several.")] = None,
+    without: Annotated[list[str] | None, typer.Option(
+        metavar="PART", help="Everything but these; repeat it for several.")] = None,
     into: Annotated[str | None, typer.Option(
         metavar="URL", help="A running gateway to import into; without it, the log of the settings.")] = None,
     into_key: Annotated[str | None, typer.Option(
@@ -63,7 +76,7 @@ def import_sessions(
     data: DataFolder = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Import the conversations of another server, under their old ids.
+    """Import the conversations, agents, memories, files and schedules of another server, under their old ids.
 
     Example: [b]dragoman import --from DIALECT http://old:8080/PATH --report import.jsonl[/b]
 
@@ -72,12 +85,13 @@ def import_sessions(
     there is not read again. Agents of the kind `remote` with the same URL continue the conversations there. The exit
     code is 0 if all sessions are here, 1 if some are not, and 2 if the command had to stop.
     """
-    from gateway.migration import PROBLEMS, ImportChoice, ImportOrder
+    from gateway.migration import PROBLEMS, ImportChoice, ImportOrder, ResourceOutcome
 
     with report_errors(), ExitStack() as stack:
         server = resolve_server(url, dialect, key, timeout)
         order = ImportOrder(
             dialect=server.dialect, address=server.address, user=user, owner=owner, agent=agent,
+            parts=read_parts(only or (), without or ()),
             choice=ImportChoice(
                 since=None if since is None else read_since(since, time.time()), rate=rate, is_dry=is_dry),
         )
@@ -89,8 +103,18 @@ def import_sessions(
             done = asyncio.run(_run_here(load_settings(config, setting_overrides(data=data)), order, tell))
     for line in summary(done, is_dry=is_dry):
         typer.echo(line)
-    if any(done.counts.get(outcome) for outcome in PROBLEMS):
+    is_failed = any(group.counts.get(ResourceOutcome.FAILED) for group in done.groups)
+    if is_failed or any(done.counts.get(outcome) for outcome in PROBLEMS):
         raise typer.Exit(EXIT_PROBLEMS)
+
+
+def read_parts(only: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
+    """What is imported: everything, these parts, or everything but those."""
+    from gateway.migration import PARTS
+
+    if unknown := next((part for part in (*only, *without) if part not in PARTS), None):
+        fail(f"'{unknown}' cannot be imported; there are: {', '.join(PARTS)}")
+    return tuple(part for part in PARTS if part in (only or PARTS) and part not in without)
 
 
 def read_since(given: str, now: float) -> float:
@@ -113,14 +137,14 @@ def _run_there(url: str, key: str | None, order: "ImportOrder", tell: "Tell") ->
     body: dict[str, object] = {
         "dialect": order.dialect, "url": address.url, "key": address.key, "user": order.user, "owner": order.owner,
         "agent": order.agent, "since": choice.since, "rate": choice.rate, "dry_run": choice.is_dry,
-        "timeout": address.patience.first_byte,
+        "timeout": address.patience.first_byte, "parts": list(order.parts),
     }
     if not is_address(url):
         fail(f"--into: '{url}' is not an http or https address; write it as http://HOST:PORT")
     done, cut = None, f"{url} has ended the import before it was done"
     for news in run_import(url, key, address.patience.first_byte, body):
-        if news.line is not None:
-            tell(news.line)
+        if (line := news.line or news.resource) is not None:
+            tell(line)
         done, cut = news.done, news.error or cut
     if done is None:
         fail(f"{cut}; repeat the command: it goes on where it was")
@@ -129,41 +153,48 @@ def _run_there(url: str, key: str | None, order: "ImportOrder", tell: "Tell") ->
 
 async def _run_here(config: "Config", order: "ImportOrder", tell: "Tell") -> "ImportSummary":
     """Import into the log of the settings."""
-    from gateway.migration import ServerImports
-
-    async def report(line: "ImportLine") -> None:
+    async def report(line: "Line") -> None:
         tell(line)
 
     if order.agent is not None and order.agent not in config.agents:
         fail(f"--agent: there is no agent '{order.agent}' in the settings; there are: {', '.join(config.agents)}")
-    async with _open_store(config, is_dry=order.choice.is_dry) as store:
-        imports = ServerImports(store, lambda: config.agents, lambda: config.default_agent, time.time)
-        return await imports.run(order, report)
-
-
-@asynccontextmanager
-async def _open_store(config: "Config", *, is_dry: bool) -> "AsyncIterator[SessionStore]":
-    """The place of the sessions: the file, which no server may use meanwhile, or the log that servers share."""
-    from gateway.migration import LiveSessionStore, NoStore, open_file_store
-    from gateway.storage import StorageUnusable
-    from gateway.storage_factory import make_seal
-
     if "://" in config.log:
         from gateway.purge import opened
 
         async with opened(config) as gateway:
-            yield LiveSessionStore(gateway.sessions, gateway.runtime.log)
+            done = await gateway.imports.run(order, report)
             await gateway.sessions.drain(config.limits.drain_seconds, asyncio.Event())
-        return
-    path = session_file(config, may_be_new=not is_dry)
-    if is_dry and not path.exists():
-        yield NoStore()
-        return
+            return done
+    from gateway.storage import StorageUnusable
+
+    try:
+        return await _run_in_file(config, order, report)
+    except StorageUnusable as error:
+        fail(f"{error.message}; or name the running gateway with --into; `adopt: true` is another way")
+
+
+async def _run_in_file(config: "Config", order: "ImportOrder", report: "Report") -> "ImportSummary":
+    """Import into the file of the settings, which no server may use meanwhile; other imports may."""
+    from msgspec.structs import replace
+
+    from gateway.migration import NoResources, NoStore, ServerImports, open_file_store, waiting_for_file
+    from gateway.purge import opened
+    from gateway.storage_factory import make_seal
+
+    def imports(sessions: "SessionStore", resources: "ResourceStore | None") -> ServerImports:
+        return ServerImports(sessions, resources, lambda: config.agents, lambda: config.default_agent, time.time)
+
+    path = session_file(config, may_be_new=not order.choice.is_dry)
+    if not path.exists():
+        return await imports(NoStore(), NoResources()).run(order, report)
     with open_file_store(path, make_seal(config)) as store:
-        try:
-            yield store
-        except StorageUnusable as error:
-            fail(f"{error.message}; or name the running gateway with --into; `adopt: true` is another way")
+        done = await imports(store, None).run(order, report)
+    others = replace(order, parts=tuple(part for part in order.parts if part != SESSIONS))
+    if not others.parts:
+        return done
+    async with AsyncExitStack() as stack:
+        gateway = await waiting_for_file(lambda: stack.enter_async_context(opened(config)))
+        return replace(done, groups=(await gateway.imports.run(others, report)).groups)
 
 
 @contextmanager
@@ -172,13 +203,13 @@ def _told(file: Path | None) -> "Iterator[Tell]":
     import msgspec
 
     with ExitStack() as stack:
-        show, seen = stack.enter_context(progress("{} sessions looked at")), count(1)
+        show, seen = stack.enter_context(progress("{} things looked at")), count(1)
         try:
             target = None if file is None else stack.enter_context(open(file, "ab", opener=private_opener))
         except OSError as error:
             fail(f"{file} cannot be written: {error.strerror}")
 
-        def tell(line: "ImportLine") -> None:
+        def tell(line: "Line") -> None:
             show(next(seen), 0)
             if target is not None:
                 target.write(msgspec.json.encode(line) + b"\n")
@@ -189,13 +220,20 @@ def _told(file: Path | None) -> "Iterator[Tell]":
 
 def summary(done: "ImportSummary", *, is_dry: bool) -> Iterator[str]:
     """One line for each outcome that there is, and one for what was lost."""
-    from gateway.migration import OUTCOME_TEXTS, ImportOutcome
+    from gateway.migration import OUTCOME_TEXTS, RESOURCE_TEXTS, ImportOutcome
 
     for outcome in ImportOutcome:
         if number := done.counts.get(outcome):
             words = OUTCOME_TEXTS[outcome]
             yield f"{number:,} {'to be ' if is_dry and words.startswith('imported') else ''}{words}"
-    if not sum(done.counts.values()):
+    if not sum(done.counts.values()) and not done.groups:
         yield "The server lists no sessions."
+    for group in done.groups:
+        for what, number in group.counts.items():
+            words = RESOURCE_TEXTS[what]
+            yield f"{group.group}: {number:,} {'to be ' if is_dry and words == 'imported' else ''}{words}"
     for loss, sessions in done.losses.items():
         yield f"not seen, or not kept, of {sessions:,}: {loss}"
+    for unseen in dict.fromkeys(group.unseen for group in done.groups if group.unseen):
+        names = ", ".join(group.group for group in done.groups if group.unseen == unseen)
+        yield f"not seen, or not kept, of {names}: {unseen}"

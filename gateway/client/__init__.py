@@ -25,6 +25,7 @@ from .json_readers import (
     text,
 )
 from .past_messages import PastMessage, PastTurns
+from .past_resources import NoPastResources
 from .redaction import MIN_SECRET_LENGTH, Redactor, SecretFilter, long_secrets, redact
 from .retry import RETRYABLE_ERRORS, Reconnector, ResumableStream, retry
 from .role_parts import (
@@ -76,6 +77,7 @@ __all__ = [
     "Http1Connection",
     "HttpClient",
     "ItemGenerator",
+    "NoPastResources",
     "PastMessage",
     "PastTurns",
     "Proxy",

@@ -1,4 +1,4 @@
-"""The operation that imports the sessions of another server, and tells of each what became of it."""
+"""The operation that imports what another server has, and tells of each session and thing what became of it."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gateway.errors import GatewayError, Invalid
 from gateway.http import WireModel, read_json
-from gateway.migration import ImportChoice, ImportLine, ImportNews, ImportOrder
+from gateway.migration import PARTS, ImportChoice, ImportLine, ImportNews, ImportOrder, ResourceLine
 from gateway.ports import RemoteAddress, Timeouts
 
 from .operations import ConsoleServices, Operation
@@ -33,6 +33,7 @@ class ImportToRun(WireModel):
     since: float | None = None
     rate: float | None = Field(None, gt=0)
     dry_run: bool = False
+    parts: list[str] = Field(default=[*PARTS], min_length=1)
     timeout: float = Field(300.0, gt=0, le=3600)
 
     def order(self) -> ImportOrder:
@@ -40,7 +41,7 @@ class ImportToRun(WireModel):
             raise Invalid("must be an http or https address", param="url")
         patience = Timeouts(first_byte=self.timeout, idle=self.timeout, attempts=ATTEMPTS)
         return ImportOrder(
-            dialect=self.dialect, user=self.user, owner=self.owner, agent=self.agent,
+            dialect=self.dialect, user=self.user, owner=self.owner, agent=self.agent, parts=tuple(self.parts),
             address=RemoteAddress(url=self.url.rstrip("/"), key=self.key, patience=patience),
             choice=ImportChoice(since=self.since, rate=self.rate, is_dry=self.dry_run),
         )
@@ -56,7 +57,8 @@ class ImportRoutes:
         return [
             Operation(method="POST", path="/imports", handler=self.run, body=ImportToRun, for_admins=True,
                       media_type=JSON_LINES, answer=ImportNews,
-                      summary="Import the sessions of another server: a line of JSON for each, and one at the end. "
+                      summary="Import what another server has: a line of JSON for each session and each other thing, "
+                              "and one at the end. "
                               "The import stops when the client leaves."),
         ]
 
@@ -73,7 +75,7 @@ class ImportRoutes:
                 if running.done() and news.empty() and one is None:
                     running.result()
                 await response.write(b"\n" if one is None else msgspec.json.encode(one) + b"\n")
-                if one is not None and one.line is None:
+                if one is not None and (one.done is not None or one.error):
                     break
         finally:
             running.cancel()
@@ -92,8 +94,8 @@ class ImportRoutes:
             return None
 
     async def _import(self, order: ImportOrder, news: "asyncio.Queue[ImportNews]") -> None:
-        async def report(line: ImportLine) -> None:
-            await news.put(ImportNews(line=line))
+        async def report(line: ImportLine | ResourceLine) -> None:
+            await news.put(ImportNews(line=line) if isinstance(line, ImportLine) else ImportNews(resource=line))
 
         try:
             end = ImportNews(done=await self._services.imports.run(order, report))

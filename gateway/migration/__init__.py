@@ -3,7 +3,7 @@
 from .adoption import Adopter, AdoptingSessions, AdoptionSource
 from .comparison import Comparison, compare_sessions, spoken_turns
 from .exporter import EXPORT_TEXTS, ExportChoice, ExportLine, ExportOutcome, export_sessions_to, history_of
-from .file_store import FileSessionStore, open_file_store
+from .file_store import FileSessionStore, open_file_store, waiting_for_file
 from .importer import (
     OUTCOME_TEXTS,
     PROBLEMS,
@@ -18,12 +18,17 @@ from .importer import (
 )
 from .live_store import LiveSessionStore
 from .past_records import Destination, ImportMark, Origin, make_records
-from .server_imports import ImportNews, ImportOrder, ServerImports
+from .resource_importer import ResourceImporter
+from .resource_lines import RESOURCE_TEXTS, GroupSummary, ResourceLine, ResourceOutcome
+from .resource_store import NoResources, ResourceStore, ServerResources
+from .server_imports import PARTS, ImportNews, ImportOrder, ServerImports
 
 __all__ = [
     "EXPORT_TEXTS",
     "OUTCOME_TEXTS",
+    "PARTS",
     "PROBLEMS",
+    "RESOURCE_TEXTS",
     "Adopter",
     "AdoptingSessions",
     "AdoptionSource",
@@ -33,6 +38,7 @@ __all__ = [
     "ExportLine",
     "ExportOutcome",
     "FileSessionStore",
+    "GroupSummary",
     "ImportChoice",
     "ImportLine",
     "ImportMark",
@@ -42,9 +48,15 @@ __all__ = [
     "ImportSummary",
     "Importer",
     "LiveSessionStore",
+    "NoResources",
     "NoStore",
     "Origin",
+    "ResourceImporter",
+    "ResourceLine",
+    "ResourceOutcome",
+    "ResourceStore",
     "ServerImports",
+    "ServerResources",
     "SessionStore",
     "StoredSession",
     "compare_sessions",
@@ -53,4 +65,5 @@ __all__ = [
     "make_records",
     "open_file_store",
     "spoken_turns",
+    "waiting_for_file",
 ]

@@ -1,9 +1,10 @@
 """Stores imported sessions in the file of a SQLite log; no server may use the file meanwhile, other imports may."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError
@@ -13,6 +14,7 @@ from gateway.storage.log import LogFile, open_log_file, store_sessions
 from .importer import StoredSession
 from .past_records import ImportMark
 
+Done = TypeVar("Done")
 LOCK_SECONDS, LOCK_STEP = 10.0, 0.02
 """How long to wait for another import that stores something, and how often to look."""
 
@@ -27,16 +29,24 @@ class FileSessionStore:
         return _find(self._file, session_id)
 
     async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[GatewayError | None]:
-        loop = asyncio.get_running_loop()
-        last = loop.time() + LOCK_SECONDS
-        while True:
-            try:
-                stored = store_sessions(self._path, sessions, _may_replace, seal=self._seal)
-                return [None if is_stored else Conflict("the session is here already") for is_stored in stored]
-            except StorageUnusable:
-                if loop.time() >= last:
-                    raise
-            await asyncio.sleep(LOCK_STEP)
+        async def store() -> Sequence[GatewayError | None]:
+            stored = store_sessions(self._path, sessions, _may_replace, seal=self._seal)
+            return [None if is_stored else Conflict("the session is here already") for is_stored in stored]
+
+        return await waiting_for_file(store)
+
+
+async def waiting_for_file(work: Callable[[], Awaitable[Done]]) -> Done:
+    """What the work returns; while another import has the file, the work is tried again, for some seconds."""
+    loop = asyncio.get_running_loop()
+    last = loop.time() + LOCK_SECONDS
+    while True:
+        try:
+            return await work()
+        except StorageUnusable:
+            if loop.time() >= last:
+                raise
+        await asyncio.sleep(LOCK_STEP)
 
 
 def _may_replace(file: LogFile, records: list[m.Record]) -> bool:

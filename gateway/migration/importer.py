@@ -14,6 +14,7 @@ from gateway.ids import random_id
 from gateway.ports import Clock, PastSessions, RemoteSession
 
 from .past_records import Destination, ImportMark, Origin, count_turns, make_records
+from .resource_lines import GroupSummary
 
 MAX_PASSES = 3
 """The list is read again until nothing new is in it, but not more often: sessions may move in it meanwhile."""
@@ -106,6 +107,8 @@ class ImportSummary(Struct, frozen=True):
 
     counts: dict[ImportOutcome, int]
     losses: dict[str, int]
+    groups: list[GroupSummary] = []
+    """What became of the things beside sessions."""
 
 
 class ImportChoice(Struct, frozen=True, kw_only=True):
@@ -115,6 +118,21 @@ class ImportChoice(Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """At most so many requests for sessions a second; None for as fast as the server answers."""
     is_dry: bool = False
+
+
+class Pace:
+    """Lets so many requests a second through; None lets all through at once."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._rate, self._next = rate, 0.0
+
+    async def wait(self) -> None:
+        if self._rate is None:
+            return
+        now = asyncio.get_running_loop().time()
+        wait, self._next = self._next - now, max(now, self._next) + 1.0 / self._rate
+        if wait > 0:
+            await asyncio.sleep(wait)
 
 
 async def report_nothing(line: ImportLine) -> None:
@@ -138,7 +156,8 @@ class Importer:
         self._run = random_id("run")
         self._batch: dict[str, tuple[list[m.Record], ImportLine]] = {}
         self._batch_records = 0
-        self._since_flush = self._next_read = 0.0
+        self._since_flush = 0.0
+        self._pace = Pace(choice.rate)
         self._unreachable = 0
 
     async def run(self) -> None:
@@ -172,7 +191,7 @@ class Importer:
     async def _pass(self) -> None:
         name: str | None = None
         while True:
-            await self._pace()
+            await self._pace.wait()
             listed, name = await self._source.page(name)
             for session in listed:
                 await self._take(session)
@@ -206,7 +225,7 @@ class Importer:
         return ImportOutcome.RENEWED if stored.head == mark.head else ImportOutcome.WENT_ON
 
     async def _import(self, listed: RemoteSession, outcome: ImportOutcome) -> None:
-        await self._pace()
+        await self._pace.wait()
         try:
             past = await self._source.read(listed.session_id)
             records = make_records(past, self._origin, self._to, self._clock(), self._run)
@@ -250,14 +269,6 @@ class Importer:
         self.counts[line.outcome] += 1
         self.losses.update(line.unseen)
         await self._report(line)
-
-    async def _pace(self) -> None:
-        if self._choice.rate is None:
-            return
-        now = asyncio.get_running_loop().time()
-        wait, self._next_read = self._next_read - now, max(now, self._next_read) + 1.0 / self._choice.rate
-        if wait > 0:
-            await asyncio.sleep(wait)
 
 
 def _not_stored(line: ImportLine, error: GatewayError) -> ImportLine:

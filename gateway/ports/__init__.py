@@ -78,6 +78,7 @@ from .keys import (
     KeyUse,
     with_use,
 )
+from .past_resources import EnabledTools, PastResource, PastResources, ResourceGroup
 from .past_sessions import PastItem, PastSession, PastSessions, PastTurn
 from .remote import (
     DecodedItem,
@@ -164,6 +165,7 @@ __all__ = [
     "Dialect",
     "DialectTable",
     "DownloadHeaders",
+    "EnabledTools",
     "EventLog",
     "FileContent",
     "FileLink",
@@ -192,6 +194,8 @@ __all__ = [
     "OperatorOffers",
     "ParsedFrame",
     "PastItem",
+    "PastResource",
+    "PastResources",
     "PastSession",
     "PastSessions",
     "PastTurn",
@@ -209,6 +213,7 @@ __all__ = [
     "ReplayStatus",
     "Replays",
     "Resource",
+    "ResourceGroup",
     "Resources",
     "ResponseStore",
     "ResumableBackend",

@@ -12,6 +12,7 @@ import gateway.model as m
 from gateway.ids import Mint
 from gateway.json_values import JsonObject, JsonValue
 
+from .past_resources import PastResources
 from .past_sessions import PastSessions
 from .remote import Decoder, ParsedFrame, Remote, RemoteAddress
 from .resources import SharedKind, ShownResource
@@ -220,6 +221,8 @@ class Dialect:
     """(the address of a server) → the dialect spoken as a client."""
     past_sessions: Callable[[RemoteAddress, str], PastSessions] | None = None
     """(the address of a server, a user there or the empty text) → the sessions that the server has, to be imported."""
+    past_resources: Callable[[RemoteAddress, str], PastResources] | None = None
+    """(the address of a server, a user there or the empty text) → what the server shows beside sessions."""
     recorded_commands: RecordedCommands | None = None
     default_options: StreamOptions = NO_OPTIONS
     """The options of a stream for readers without wishes."""

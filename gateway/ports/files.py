@@ -44,8 +44,8 @@ class Files(Protocol):
 
     def check_media_type(self, media_type: str) -> None:
         """Refuse a media type that is not allowed."""
-    async def store(self, chunks: AsyncIterator[bytes]) -> StoredFile:
-        """Store all chunks, or nothing."""
+    async def store(self, chunks: AsyncIterator[bytes], file_id: str | None = ...) -> StoredFile:
+        """Store all chunks, or nothing; under a new id, or under one of the form of ours."""
     async def open(self, file_id: str) -> FileContent:
         """The bytes of a file; raises `NotFound`."""
     async def remove(self, file_id: str) -> None: ...

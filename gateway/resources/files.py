@@ -59,9 +59,9 @@ class FileStore:
         if not any(fnmatchcase(media_type, pattern.lower()) for pattern in types):
             raise Invalid(f"files of type {media_type} are not taken; {', '.join(types)} are", param="file")
 
-    async def store(self, chunks: AsyncIterator[bytes]) -> StoredFile:
+    async def store(self, chunks: AsyncIterator[bytes], file_id: str | None = None) -> StoredFile:
         """Store all chunks, or nothing if there are too many bytes, none, or the sender stops."""
-        file_id, taken = random_id("file"), _Taken(self._rules().max_bytes)
+        file_id, taken = file_id or random_id("file"), _Taken(self._rules().max_bytes)
         await self._store.put(file_id, taken.checked(chunks))
         return StoredFile(file_id=file_id, size=taken.size, sha256=taken.digest.hexdigest())
 

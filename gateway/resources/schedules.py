@@ -139,9 +139,9 @@ class Schedules:
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
-    async def add(self, owner: str, task: ScheduledTask) -> StoredTask:
+    async def add(self, owner: str, task: ScheduledTask, task_id: str | None = None) -> StoredTask:
         task = self._checked(replace(task, since=self._clock()))
-        task_id = random_id(TASK)
+        task_id = task_id or random_id(TASK)
         try:
             await self._resources.create(
                 PLACE, SYSTEM_OWNER, {"owner": owner}, resource_id=task_id, parent=task_id, most=MAX_TASKS_IN_ALL)

@@ -66,7 +66,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "gateway.model", "gateway.ports", "gateway.client", "gateway.storage", "mappings", *EVERYBODY,
     ),
     "gateway.migration": (
-        "gateway.model", "gateway.ports", "gateway.backends", "gateway.storage", "gateway.translate", *EVERYBODY,
+        "gateway.model", "gateway.ports", "gateway.client", "gateway.backends", "gateway.resources", "gateway.storage",
+        "gateway.translate", *EVERYBODY,
     ),
     "mappings": (
         "gateway.model", "gateway.ports", "gateway.errors", "gateway.field_errors", "gateway.json_values",

@@ -45,10 +45,11 @@ def test_the_sessions_of_a_server_in_every_dialect(dragoman: Run, old: Running, 
     assert done.stdout.startswith("2 imported\n")
     with open_log_file(home / "data" / "dragoman.db") as file:
         stored = {head.session_id for head in file.heads()}
-    assert stored == {line["session_id"] for line in lines(home)}
-    assert [line["outcome"] for line in lines(home)[:4]] == ["imported"] * 4, "a dry run and an import"
+    sessions = [line for line in lines(home) if "session_id" in line]
+    assert stored == {line["session_id"] for line in sessions}
+    assert [line["outcome"] for line in sessions[:4]] == ["imported"] * 4, "a dry run and an import"
     again = dragoman(*words)
-    assert (again.exit_code, again.stdout) == (0, "2 imported before\n")
+    assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "2 imported before")
     assert (home / "report.jsonl").stat().st_mode & 0o777 == 0o600
 
 
@@ -74,6 +75,15 @@ def test_mistakes_are_explained(dragoman: Run, words: tuple[str, ...], reason: s
     assert reason in done.stderr
 
 
+def test_parts_are_chosen(dragoman: Run, old: Running) -> None:
+    words = ("import", "--from", "cas", url(old, "cas"))
+    assert dragoman(*words, "--only", "agents").stdout.startswith("agents: 1 here already\n")
+    assert dragoman(*words, "--without", "agents", "--without", "files").stdout.startswith("2 imported\nnot seen")
+    wrong = dragoman(*words, "--only", "toys")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "'toys' cannot be imported; there are: sessions, agents, memories, files, schedules" in wrong.stderr
+
+
 def test_since_is_an_age_or_a_date() -> None:
     assert read_since("7d", 1_000_000.0) == 1_000_000.0 - 7 * 86400
     assert read_since("12h", 1_000_000.0) == 1_000_000.0 - 12 * 3600
@@ -93,7 +103,7 @@ def test_a_running_gateway_is_named(dragoman: Run, old: Running, home: Path) -> 
         assert done.stdout.startswith("2 imported\n")
         assert [line["outcome"] for line in lines(home)[:2]] == ["imported"] * 2
         again = dragoman(*words, "--into", new.address)
-        assert (again.exit_code, again.stdout) == (0, "2 imported before\n")
+        assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "2 imported before")
         wrong = dragoman(*words, "--into", new.address, "--agent", "nobody")
         assert (wrong.exit_code, wrong.stdout) == (2, "")
         assert "there is no agent 'nobody'" in wrong.stderr
@@ -113,8 +123,8 @@ def test_servers_that_share_a_redis(dragoman: Run, old: Running, home: Path) -> 
         [session_id] = [line.split()[0] for line in listed.stdout.splitlines() if "First one" in line]
         talk = fork_server.run(program(["chat", f"{new.address}/aap", "--session", session_id]), input="three\n")
         assert "three" in talk.stdout, talk.stderr
-        assert dragoman(*words).stdout == "2 imported before\n"
-    assert dragoman(*words).stdout == "2 imported before\n", "nobody runs any more"
+        assert dragoman(*words).stdout.startswith("2 imported before\n")
+    assert dragoman(*words).stdout.startswith("2 imported before\n"), "nobody runs any more"
 
 
 def test_the_page_shows_what_is_printed(dragoman: Run, old: Running) -> None:

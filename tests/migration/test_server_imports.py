@@ -3,16 +3,16 @@
 import pytest
 
 from gateway.errors import BackendFailed, Invalid
-from gateway.migration import ImportLine, ImportOrder, NoStore, ServerImports
+from gateway.migration import ImportLine, ImportOrder, NoResources, NoStore, ResourceLine, ServerImports
 from gateway.ports import RemoteAddress, Timeouts
 from tests.support.dialects.zenflux.old_server import OldConversation, serve_old
 
 
 async def run(url: str, dialect: str = "zenflux", agent: str | None = None) -> dict[str, int]:
-    async def report(line: ImportLine) -> None:
+    async def report(line: ImportLine | ResourceLine) -> None:
         """Nobody reads it."""
 
-    imports = ServerImports(NoStore(), lambda: {"demo"}, lambda: "demo", lambda: 5000.0)
+    imports = ServerImports(NoStore(), NoResources(), lambda: {"demo"}, lambda: "demo", lambda: 5000.0)
     order = ImportOrder(
         dialect=dialect, address=RemoteAddress(url=url, patience=Timeouts(attempts=1)), agent=agent)
     return dict((await imports.run(order, report)).counts)

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import gateway.model as m
-from adapters.cas.wire import AgentChange, AgentRef, CasSettings, ModelChoice, NewAgent
+from adapters.cas.wire import CONFIGURED_PREFIX, AgentChange, AgentRef, CasSettings, ModelChoice, NewAgent
 from gateway.errors import Conflict, Forbidden
 from gateway.http import Context
 from gateway.json_values import JsonObject, JsonValue
@@ -18,8 +18,6 @@ from .resource_routes import updated_metadata
 from .skills import install_named, named_skills, session_skills, shown_skills
 
 AGENT_KIND = "agent"
-CONFIGURED_PREFIX = "agent_"
-"""What the ids of agents of the settings begin with."""
 HASHED_ID = re.compile(CONFIGURED_PREFIX + "[0-9a-f]{24}")
 """The id of an agent whose name is no plain word; the name cannot be read from it."""
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")

@@ -7,7 +7,7 @@ from hashlib import sha256
 from aiohttp import web
 from msgspec.structs import replace
 
-from adapters.cas.wire import CasSettings
+from adapters.cas.wire import NOTES_STORE, CasSettings
 from gateway.errors import Forbidden, NotFound
 from gateway.http import Context, parse_whole_number
 from gateway.ports import Resource
@@ -15,8 +15,6 @@ from gateway.resources import MAX_MEMORIES, Memories, MemoryFilter, StoredMemory
 
 from .resource_routes import Handler, ResourceKind, StoredResources
 
-NOTES_STORE = "memstore_notes"
-"""The id of the store, the same for every user."""
 PREFIX = "mem_note"
 DESCRIPTION = "What is remembered of you from one session to the next; sessions with this store are told what fits."
 

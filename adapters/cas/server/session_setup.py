@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 import gateway.model as m
-from adapters.cas.wire import AgentRef, CasSettings, InlineEnvironment
+from adapters.cas.wire import NOTES_STORE, AgentRef, CasSettings, InlineEnvironment
 from gateway.errors import Conflict, Invalid
 from gateway.http import Context, validate
 from gateway.json_values import JsonObject
@@ -15,7 +15,6 @@ from gateway.json_values import JsonObject
 from . import resource_views as views
 from .agents import UserAgents
 from .environments import create_environment, find_environment
-from .notes_store import NOTES_STORE
 from .resource_routes import not_found_as
 
 

@@ -6,11 +6,10 @@ from typing import Any
 import gateway.model as m
 from adapters.cas.asks import ask_event_id
 from adapters.cas.bodies import ArchiveStop, AskStop, SessionBody, ThreadBody, TurnStop
-from adapters.cas.wire import DEFAULT_ENVIRONMENT
+from adapters.cas.wire import DEFAULT_ENVIRONMENT, NOTES_STORE
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 
-from .notes_store import NOTES_STORE
 from .stream_options import thread_id_of
 
 DIALECT_NAME = "cas"

@@ -26,7 +26,7 @@ from .agents import (
     ToolDefaults,
     Toolset,
 )
-from .common import DEFAULT_ENVIRONMENT, MetadataLimits
+from .common import CONFIGURED_PREFIX, DEFAULT_ENVIRONMENT, NOTES_STORE, MetadataLimits
 from .sessions import (
     PREVIEWED_TYPES,
     AnyMount,
@@ -55,9 +55,11 @@ from .stores import (
 )
 
 __all__ = [
+    "CONFIGURED_PREFIX",
     "CUSTOM_SKILL",
     "DEFAULT_ENVIRONMENT",
     "LATEST",
+    "NOTES_STORE",
     "OFFERED_SKILL",
     "POLICIES",
     "POLICY_WORDS",

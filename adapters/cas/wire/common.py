@@ -43,5 +43,9 @@ Description = Annotated[str, Field(max_length=2048)]
 HttpAddress = Annotated[str, Field(max_length=2048, pattern=r"^https?://")]
 
 
+CONFIGURED_PREFIX = "agent_"
+"""What the ids of agents of the settings begin with."""
+NOTES_STORE = "memstore_notes"
+"""The id of the memory store of the memories that dialects share, the same for every user."""
 DEFAULT_ENVIRONMENT = "env_default"
 """The environment of sessions that other dialects made. It always exists, and is in no list."""

@@ -9,15 +9,13 @@ from msgspec import structs
 
 import gateway.model as m
 from adapters.zenflux.bodies import AgentBody
-from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
+from adapters.zenflux.wire import DIALECT_NAME, KEPT_FIELDS, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import AgentDefinition, Agents, ChosenAgent, StoredAgent
 from gateway.resources import McpConnections, McpServerService, SkillService, ToolService, UserSettings
 
-KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
-"""Fields that only ZenFlux has: they are kept and given back."""
 SHORT_PROMPT = 50
 MAX_THINKING_BUDGET = 32_000
 

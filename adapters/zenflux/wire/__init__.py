@@ -16,6 +16,7 @@ from .chat import (
 )
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
 from .resources import (
+    KEPT_FIELDS,
     AgentChange,
     AgentFields,
     AgentMcpServer,
@@ -40,6 +41,7 @@ from .resources import (
 __all__ = [
     "ANY_IMAGE",
     "DIALECT_NAME",
+    "KEPT_FIELDS",
     "LOCAL_USER",
     "MAX_TITLE",
     "AgentChange",

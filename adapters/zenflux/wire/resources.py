@@ -41,6 +41,10 @@ class AgentFields(WireModel):
     data_dir: str | None = None
 
 
+KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
+"""Fields of agents that only ZenFlux has: they are kept and given back."""
+
+
 class NewAgent(AgentFields):
     agent_id: str | None = None
     name: AgentName

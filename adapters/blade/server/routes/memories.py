@@ -6,6 +6,7 @@ from aiohttp import web
 
 from adapters.blade.server import views
 from adapters.blade.wire import (
+    MEMORY_FIELDS,
     BladeSettings,
     MemoryBatch,
     MemoryChange,
@@ -17,12 +18,6 @@ from adapters.blade.wire import (
 from gateway.errors import NotFound
 from gateway.http import OWNER, Answers, Context, Row, json_response, parse_whole_number, read_json, validate
 from gateway.resources import Memories, Memory, MemoryFilter
-
-FIELD_NAMES = {
-    "skill_name": "skill", "record_type": "record", "mem0_id": "external_id", "write_reason": "reason",
-    "source_session": "session_id",
-}
-"""Blade's names of our fields."""
 
 FILTERS = ("skill_name", "type", "record_type", "scope", "owner", "topic")
 
@@ -56,7 +51,8 @@ class MemoryRoutes:
     @Answers(Row("memories", items=["memory"]), query=MemoryQuery)
     async def listed(self, request: web.Request) -> web.Response:
         query = validate(MemoryQuery, dict(request.query))
-        wanted = {FIELD_NAMES.get(name, name): value for name in FILTERS if (value := getattr(query, name)) is not None}
+        given = {name: getattr(query, name) for name in FILTERS}
+        wanted = {MEMORY_FIELDS.get(name, name): value for name, value in given.items() if value is not None}
         if query.status != "all":
             wanted["disabled"] = query.status == "disabled"
         page, total = await self.memories.search(
@@ -99,7 +95,7 @@ class MemoryRoutes:
 
 def _memory_fields(fields: MemoryFields) -> dict[str, Any]:
     """The fields that a client sent, under our names; null is absent."""
-    return {FIELD_NAMES.get(name, name): value for name, value in fields.model_dump(exclude_none=True).items()}
+    return {MEMORY_FIELDS.get(name, name): value for name, value in fields.model_dump(exclude_none=True).items()}
 
 
 def _memory_number(request: web.Request) -> int:

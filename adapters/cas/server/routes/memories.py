@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from aiohttp import web
 
 from adapters.cas.server import resource_views as views
-from adapters.cas.server.notes_store import NOTES_STORE, MemoryStores, Notes, unchangeable
+from adapters.cas.server.notes_store import MemoryStores, Notes, unchangeable
 from adapters.cas.server.paging import (
     CREATED_QUERY,
     created_within,
@@ -29,7 +29,7 @@ from adapters.cas.server.resource_routes import (
     not_found_as,
     updated_metadata,
 )
-from adapters.cas.wire import CasSettings, MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
+from adapters.cas.wire import NOTES_STORE, CasSettings, MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Answers, Context, json_response, parse_whole_number

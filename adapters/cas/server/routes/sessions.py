@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.cas.server import inbound
-from adapters.cas.server.agents import CONFIGURED_PREFIX, HASHED_ID, configured_id
+from adapters.cas.server.agents import HASHED_ID, configured_id
 from adapters.cas.server.environments import find_environment
 from adapters.cas.server.handler_context import BUSY_MESSAGE, HandlerContext, session_errors
 from adapters.cas.server.inbound import client_tools, server_tools
 from adapters.cas.server.mounts import MOUNT, Mount, check_paths, checked_mount
-from adapters.cas.server.notes_store import NOTES_STORE
 from adapters.cas.server.paging import (
     CREATED_QUERY,
     MAX_SCANNED,
@@ -42,6 +41,7 @@ from adapters.cas.server.session_setup import (
 )
 from adapters.cas.server.views import session_status
 from adapters.cas.wire import DEFAULT_ENVIRONMENT, AgentFields, NewSession, SessionChange
+from adapters.cas.wire.common import CONFIGURED_PREFIX, NOTES_STORE
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import OWNER, Answers, Row, json_response, read_json, validate
 from gateway.json_values import JsonObject
