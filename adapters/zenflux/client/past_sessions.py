@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import orjson
+
 import gateway.model as m
 from adapters.zenflux.bodies import ConversationBody, ImageBlock, ResultBlock
 from gateway.client import (
@@ -18,7 +20,7 @@ from gateway.client import (
 )
 from gateway.errors import GatewayError, NotFound
 from gateway.ids import Mint, make_mint
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonLimitExceeded, JsonObject, read_json
 from gateway.ports import PastItem, PastSession, RemoteAddress, RemoteSession
 from mappings.language import Bindings
 
@@ -102,7 +104,7 @@ class StoredMessageReader:
         return tuple(self._unseen)
 
     def take(self, row: Bindings) -> None:
-        at, message_id, content = _seconds(row["at"]), str(row["id"]), row["content"]
+        at, message_id, content = _seconds(row["at"]), str(row["id"]), stored_content(row["content"])
         self.is_running = row["status"] == RUNNING
         if row["role"] == m.Role.USER:
             self.note_open_calls()
@@ -133,6 +135,20 @@ class StoredMessageReader:
         if any(part is None for _, part in found):
             self._unseen[NO_PLACE] = None
         return tuple(part for _, part in found if part is not None)
+
+
+def stored_content(content: Any) -> Any:
+    """The content of a message; some servers store its blocks as JSON in a text."""
+    if not isinstance(content, str) or not content.startswith("[{"):
+        return content
+    try:
+        blocks = read_json(content)
+    except (orjson.JSONDecodeError, JsonLimitExceeded):
+        return content
+    is_blocks = isinstance(blocks, list) and all(
+        isinstance(one, dict) and (ZENFLUX.table.read_part(one) or ZENFLUX.table.is_object(ResultBlock.row, one))
+        for one in blocks)
+    return blocks if is_blocks else content
 
 
 def outcomes() -> dict[str, m.Outcome]:
