@@ -35,7 +35,7 @@ from gateway.storage.resources import (
 )
 
 if TYPE_CHECKING:
-    from gateway.storage.redis import RedisOwnerTraces, SharedRedis
+    from gateway.storage.redis import RedisOwnerTraces, SharedRedis, StoreCounts
 
 DATABASE_FILE = "dragoman.db"
 MAX_READ = 10_000
@@ -131,6 +131,21 @@ def make_redis(config: Config) -> "SharedRedis":
     return kind(
         address, lease=config.limits.lease_seconds, fsync=config.durability == "fsync",
         name=f"{socket.gethostname()}:{config.port}")
+
+
+async def move_store(
+    source: Config, target: Config, *, is_dry: bool, progress: Callable[[int, int], None],
+) -> "StoreCounts":
+    """Move everything from the Redis of some settings to that of others, or only say how much that is."""
+    from gateway.storage.redis import StoreMove
+
+    ends = make_redis(source), make_redis(target)
+    try:
+        move = StoreMove(*ends, progress)
+        return await (move.check() if is_dry else move.run())
+    finally:
+        for redis in ends:
+            await redis.close()
 
 
 def secrets_keys(config: Config) -> list[str]:

@@ -11,7 +11,16 @@ import typer
 
 from gateway.private_files import private_opener
 
-from .options import CommandGroup, ConfigFile, DataFolder, fail, load_settings, report_errors, setting_overrides
+from .options import (
+    CommandGroup,
+    ConfigFile,
+    DataFolder,
+    fail,
+    load_settings,
+    report_errors,
+    setting_overrides,
+    write_audit_line,
+)
 
 if TYPE_CHECKING:
     from gateway.config import Config
@@ -126,6 +135,42 @@ def import_sessions(
             done = carry_in(path, lines, seal=make_seal(chosen), replace=replace, progress=tell)
     replaced = f", {done.replaced:,} of them replaced existing ones" if done.replaced else ""
     typer.echo(f"{path}: imported {_many(done.sessions, 'session')}, {_many(done.records, 'record')}{replaced}")
+
+
+@log.command("move")
+def move(
+    to: Annotated[str, typer.Option(help="The address of the Redis that gets everything, as in `log:`.")],
+    source: Annotated[
+        str | None, typer.Option("--from", help="The address of the Redis of today; if none is given, that of `log:`.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check, and say how much would be moved.")] = False,
+    config: ConfigFile = None,
+) -> None:
+    """Move everything from one Redis to another: to a Redis Cluster, from it, or to other partitions. Stop all servers.
+
+    Example: [b]dragoman log move --to redis+cluster://10.0.0.31,10.0.0.32,10.0.0.33[/b]
+
+    Sessions, resources, keys and stored responses are copied and then compared; the Redis of before stays as it is.
+    Servers refuse the new one until everything is there. If the command is interrupted, run it again.
+    """
+    import asyncio
+
+    from gateway.storage_factory import move_store
+
+    with report_errors():
+        before, after = (load_settings(config, setting_overrides(log=one)) for one in (source, to))
+        if "://" not in before.log or "://" not in after.log:
+            fail("both must be a Redis; sessions of `log: sqlite` are written by `dragoman log export`")
+        if before.log == after.log:
+            fail("--from and --to are the same address")
+        with progress("moved {} of {} things") as tell:
+            moved = asyncio.run(move_store(before, after, is_dry=dry_run, progress=tell))
+        if not dry_run:
+            write_audit_line(before, "log.moved", "to another Redis")
+    typer.echo(
+        f"{'would move' if dry_run else 'moved'} {_many(moved.sessions, 'session')}, "
+        f"{_many(moved.resources, 'resource')}, {_many(moved.responses, 'stored response')}, "
+        f"{_many(moved.keys, 'key')}")
 
 
 # -- shared by the commands -------------------------------------------------------------------------------------------

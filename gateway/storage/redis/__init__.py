@@ -17,6 +17,7 @@ from .replies import (
     read_session_ids,
 )
 from .shared import SharedRedis
+from .store_move import StoreCounts, StoreMove
 from .token_buckets import RedisTokenBuckets
 
 __all__ = [
@@ -39,6 +40,8 @@ __all__ = [
     "RedisUnreachable",
     "Reply",
     "SharedRedis",
+    "StoreCounts",
+    "StoreMove",
     "read_appended",
     "read_claim",
     "read_removed",

@@ -23,6 +23,8 @@ from .sentinel import make_dial
 log = structlog.get_logger("dragoman.redis")
 FORMAT = "1"
 """The version of the layout of keys; a server does not use data of a later version."""
+MOVING_FORMAT = "1000000"
+"""The format of data that are not complete yet, because they are being moved from another Redis."""
 DEFAULT_LEASE_SECONDS = 10.0
 
 
@@ -137,6 +139,10 @@ class RedisClient:
     async def begin(self) -> None:
         """Learn the epoch of the data, or begin one; raises `StorageUnusable` if their format is not known here."""
         version, self.epoch = await self._begin()
+        if version == MOVING_FORMAT:
+            raise StorageUnusable(
+                f"log: the data at {self.address.shown} are not complete: `dragoman log move` has not ended; wait for "
+                f"it, or run it again")
         if int(version) > int(FORMAT):
             raise StorageUnusable(
                 f"log: {self.address.shown} was written by a newer Dragoman (format {version}, this one knows "
@@ -224,6 +230,12 @@ class RedisClient:
                 continue
             await self._refused(refusal, epoch, all(isinstance(reply, CommandRefused) for reply in replies))
         raise RedisUnreachable(f"Redis at {self.address.shown} forgets its scripts")
+
+    async def write_all(self, commands: Sequence[Command]) -> None:
+        """Send commands that write; raises `RedisUnreachable` if one is refused."""
+        replies = await self._writing.ask_synced(commands)
+        if (refusal := next((reply for reply in replies if isinstance(reply, CommandRefused)), None)) is not None:
+            raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
 
     async def publish(self, channel: str, message: bytes) -> int:
         """Publish a message; return how many connections receive it."""
