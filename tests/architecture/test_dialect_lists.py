@@ -20,6 +20,7 @@ MANY = 3
 """So many names are a list; two are an example of a pair."""
 ABOUT_CERTAIN_DIALECTS = {
     "tests/conformance/test_kit_suite.py": "mistakes in the profiles of certain dialects",
+    "tests/migration/test_documented_bodies.py": "conversations as the documents of certain dialects show them",
     "tests/property/test_resuming.py": "each dialect's own way to resume, at every frame",
     "tests/security/test_client_addresses.py": "where each dialect takes addresses, request by request",
     "tests/security/test_hostile_json.py": "the worst input of certain models",
