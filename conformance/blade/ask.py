@@ -6,7 +6,7 @@ from uuid import uuid4
 from conformance.blade.chat import ASK, Chat
 from conformance.blade.conversation import Conversation, first_options, questions
 from conformance.blade.damaged_members import sound
-from conformance.blade.event_order import patches_lie_between
+from conformance.blade.event_order import is_one_loop, patches_lie_between
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import answered, scene
 from conformance.kit import expect
@@ -158,6 +158,7 @@ async def an_answered_loop_is_an_ordinary_chat(exam: BladeExamination) -> None:
     """After the answer the events are those of a chat, from chat:start to chat:end, with text."""
     seen = await scene(exam, "ask")
     asked, chat = seen.chat(), seen.chat(1)
+    is_one_loop(asked)
     is_ordinary(chat, frozenset(turn.turn_id for turn in asked.turns))
 
 

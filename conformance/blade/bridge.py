@@ -3,7 +3,7 @@
 from typing import Any
 
 from conformance.blade.examination import BladeExamination
-from conformance.blade.meta import handed
+from conformance.blade.meta import promised
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
@@ -18,7 +18,7 @@ async def a_bridge_action_is_delivered_once(exam: BladeExamination) -> None:
     """Per call there is one action in the stream, in turn:end and in the history, and after reconnecting no more."""
     talk = await exam.open()
     chat = await talk.play("bridge")
-    expect.that(bool(handed(chat, "bridge")), "a bridge action, as the profile promises", chat.results, "BL-META-01")
+    promised(chat, "bridge")
     with expect.owned("BL-FLOW-07"):
         results = [item["tool_call_id"] for item in chat.results]
         expect.equal("results per call", len(set(results)), len(results))

@@ -8,6 +8,7 @@ from typing import Any
 from conformance.blade.damaged_members import is_damaged
 from conformance.blade.snapshot import is_message, parent_of, text_of
 from conformance.kit import expect
+from conformance.kit.expect import NotTestable
 from conformance.kit.socketio import SocketEvent
 
 EVENTS = ("chat:start", "turn:start", "turn:patch", "turn:end", "chat:end")
@@ -103,7 +104,10 @@ class Chat:
         return list(found.values())
 
     def _spoken(self, role: str) -> list[TurnEvents]:
-        begun = [turn for turn in self.turns if turn.start is not None and is_message(turn.about)]
+        spoken = [turn for turn in self.turns if is_message(turn.about)]
+        begun = [turn for turn in spoken if turn.start is not None]
+        is_begun = bool(begun) or not any(turn.end is not None for turn in spoken)
+        expect.that(is_begun, "turn:start of the turns that end", self.shown, "BL-FLOW-03")
         return [turn for turn in begun if turn.role == role]
 
     @property
@@ -153,14 +157,20 @@ class Chat:
         """The call of this tool, or of any; the profile promises there is one."""
         found = [call for call in self.calls if tool in (None, call["tool_name"])]
         if not found:
-            self.expect_announced()
+            self.expect_calls()
         return expect.first(f"a call of {tool or 'a tool'}, as the profile promises", found, self.shown)
+
+    def expect_calls(self) -> None:
+        """Expect what was called to be announced; where nothing was, the profile promises too much."""
+        self.expect_announced()
+        if not self.calls:
+            raise NotTestable(f"the agent calls no tool, though the profile promises it: {self.shown}")
 
     def question(self) -> Body:
         """The open question; the profile promises there is one."""
         asked = [call for call in self.calls if call["tool_name"] == ASK]
         if not asked:
-            self.expect_announced()
+            self.expect_calls()
         with expect.owned("BL-FLOW-10"):
             return expect.first(f"a call of {ASK}, as the profile promises", reversed(asked), self.shown)
 

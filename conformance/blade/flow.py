@@ -5,7 +5,7 @@ from conformance.blade.chat import Chat, TurnEvents
 from conformance.blade.event_order import in_order
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import messages, pairs, scene
-from conformance.blade.snapshot import is_message
+from conformance.blade.snapshot import is_message, text_of
 from conformance.blade.turn_sources import Kept, answered_calls, ends_whole, held_by, keeps, matched_results
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -37,7 +37,14 @@ def ends_with_text(chat: Chat) -> None:
     """Expect text after the last result, and a result for every call."""
     matched_results(chat)
     answered_calls(chat)
-    expect.that(bool(text_after(chat)), "text after the last result", chat.shown)
+    expect_text_after(chat, "BL-FLOW-02")
+
+
+def expect_text_after(chat: Chat, owner: str) -> None:
+    """Expect text after the last result; if the last turn ends with text that no patch told, patches are missing."""
+    is_untold = any(text_of(turn.final) and not turn.streamed() for turn in chat.replies[-1:])
+    found = bool(text_after(chat))
+    expect.that(found, "text after the last result", chat.shown, "BL-FLOW-04" if is_untold else owner)
 
 
 def text_after(chat: Chat) -> str:
@@ -137,10 +144,11 @@ async def text_follows_the_result(exam: BladeExamination) -> None:
 
 def goes_on_to_its_text(chat: Chat) -> None:
     """Expect text after the result, and no further call."""
+    matched_results(chat)
     with expect.owned("BL-FLOW-06"):
         answered = chat.place("turn:patch", patch_type="tool_result")
     later = [body for name, body in chat.events[answered + 1 :] if name == "turn:patch"]
-    expect.that(bool(text_after(chat)), "text after the result", chat.shown)
+    expect_text_after(chat, "BL-FLOW-08")
     expect.that(all(body["patch_type"] != "add_tool_call" for body in later), "no further call", chat.shown)
 
 
@@ -164,7 +172,7 @@ def rounds_are_in_order(chat: Chat) -> None:
         answered = sorted(item["tool_call_id"] for item in turn.results)
         expect.equal("the calls of a turn that have results", called, answered)
     expect.that(len(chat.replies) >= 2, "a turn for every call of the model", chat.shown)
-    expect.that(bool(text_after(chat)), "text after the last result", chat.shown, "BL-FLOW-02")
+    expect_text_after(chat, "BL-FLOW-02")
 
 
 @requirement("BL-FLOW-30")

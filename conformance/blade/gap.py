@@ -4,9 +4,12 @@ from typing import Any
 
 from conformance.blade.chat import ASK, Chat
 from conformance.blade.conversation import Conversation, first_options, questions
+from conformance.blade.event_order import in_order
 from conformance.blade.examination import BladeExamination
+from conformance.blade.patch import adds_up
 from conformance.blade.scene import answered, expect_unique_calls, scene
 from conformance.blade.snapshot import is_message, plain
+from conformance.blade.turn_sources import matched_results
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
@@ -74,7 +77,17 @@ async def a_pause_is_named(exam: BladeExamination) -> None:
 @requirement("BL-GAP-08")
 async def patches_are_counted(exam: BladeExamination) -> None:
     """Within a turn every patch has a higher sequence than the one before."""
-    counts_patches((await scene(exam, "tool")).chat())
+    chat = (await scene(exam, "tool")).chat()
+    matched_results(chat)
+    tells_once(chat)
+    counts_patches(chat)
+
+
+def tells_once(chat: Chat) -> None:
+    """Expect the patches of the replies to add up: none is lost, told twice or out of order."""
+    with expect.owned("BL-PATCH-04"):
+        for turn in chat.replies:
+            adds_up(turn)
 
 
 def counts_patches(chat: Chat) -> None:
@@ -240,6 +253,8 @@ async def a_subscription_is_resumed_after_its_cursor(exam: BladeExamination) -> 
     """With resume the events after the stream_sequence of after_sequence come, each once, and no others."""
     talk = await exam.open()
     chat = await talk.play("text")
+    in_order(chat)
+    tells_once(chat)
     told = [(name, body.get("stream_sequence")) for name, body in chat.events]
     numbers = [number for _, number in told]
     if None in numbers:

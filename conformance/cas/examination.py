@@ -11,8 +11,9 @@ from conformance.cas.profile import CasProfile, toolset
 from conformance.cas.requirement_owners import BODIES, IDS, SCHEMAS, need, note_misfits
 from conformance.kit import expect
 from conformance.kit.cleanup import cleared, delete_all
-from conformance.kit.expect import Failed
+from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import HttpClient, Reply
+from conformance.kit.missing_features import ABSENT
 from conformance.kit.multipart import Upload, form
 
 ERRORS = {
@@ -164,6 +165,8 @@ class CasExamination:
 
     async def new_file(self, content: bytes = b"The examiners were here.\n") -> Body:
         """A file that can be mounted."""
+        if (await self.ask("GET", "/files", query={"limit": "1"})).status in ABSENT:
+            raise NotTestable("the server has no files that could be mounted")
         with expect.preparing("a file"):
             return await self.upload(content)
 

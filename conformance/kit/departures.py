@@ -38,11 +38,18 @@ class Departures:
     readings: list[Reading] = field(default_factory=list)
 
     def note(self, owner: str, expected: str, seen: object, *, is_misleading: bool = False) -> None:
-        """Record a departure from a requirement, and go on; a failure after a misleading one is attributed to it."""
-        if any(item.owner == owner for item in self.noted):
-            return
+        """Record a departure from a requirement, and go on; a failure after a misleading one is attributed to it.
+
+        Of each requirement the first is kept, or the first that is misleading.
+        """
         found = Departure(owner, expected, show(seen) or "nothing", is_misleading)
-        self.noted.append(found)
+        known = next((place for place, item in enumerate(self.noted) if item.owner == owner), None)
+        if known is None:
+            self.noted.append(found)
+        elif is_misleading and not self.noted[known].is_misleading:
+            self.noted[known] = found
+        else:
+            return
         self.transcript.remark(f"departs from {owner}: expected {found.expected}; seen: {found.seen}")
 
     def read_as(self, owner: str, words: str) -> None:
@@ -60,7 +67,7 @@ class Departures:
                 self.noted.append(item)
 
     @contextmanager
-    def noting(self, owner: str) -> Iterator[None]:
+    def noting(self, owner: str, *, is_misleading: bool = False) -> Iterator[None]:
         """Record a failure in this context as a departure from this requirement, and go on; silence stays a failure."""
         try:
             with owned(owner):
@@ -68,7 +75,12 @@ class Departures:
         except Unanswered:
             raise
         except Failed as failure:
-            self.note(failure.owner or owner, failure.expected, failure.seen)
+            self.note(failure.owner or owner, failure.expected, failure.seen, is_misleading=is_misleading)
+
+    @property
+    def is_misled(self) -> bool:
+        """Whether what fails from now on may be due to what was noted."""
+        return any(item.is_misleading for item in self.noted)
 
     @property
     def first(self) -> str | None:

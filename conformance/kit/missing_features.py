@@ -1,7 +1,7 @@
 """Missing features: optional parts of the protocol that a server lacks, as its profile says or its routes show."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from pydantic import BaseModel
@@ -30,6 +30,19 @@ def unoffered(catalogue: Catalogue, missing: Mapping[str, str]) -> dict[str, str
     """The requirements of missing features, each with the reason."""
     told = [(feature, missing[name]) for name, feature in catalogue.features.items() if name in missing]
     return {item.id: why for feature, why in reversed(told) for item in catalogue.requirements if feature.has(item)}
+
+
+def as_offered(profile: BaseModel, catalogue: Catalogue, missing: Mapping[str, str]) -> BaseModel:
+    """The profile without the situations that missing features would bring about."""
+    names = {name for feature in missing for name in catalogue.features[feature].situations}
+    return _emptied(profile, names)
+
+
+def _emptied(part: BaseModel, names: Collection[str]) -> BaseModel:
+    changed: dict[str, Any] = {name: None for name in type(part).model_fields if name in names}
+    if isinstance(prompts := getattr(part, "prompts", None), BaseModel):
+        changed["prompts"] = _emptied(prompts, names)
+    return part.model_copy(update=changed)
 
 
 async def missing(catalogue: Catalogue, target: "Target") -> dict[str, str]:

@@ -82,6 +82,8 @@ class Feature(BaseModel):
     requirements: tuple[str, ...] = ()
     routes: tuple[Annotated[str, Field(pattern=r"^(GET|POST) /")], ...] = ()
     """Requests that change nothing; a server that answers all of them with 404 or 501 does not offer the feature."""
+    situations: tuple[str, ...] = ()
+    """Members of a profile, or of its prompts, that bring the feature about: without it they are not used."""
 
     def has(self, item: Requirement) -> bool:
         return item.section in self.sections or item.id in self.requirements

@@ -15,7 +15,7 @@ from conformance.kit.budget import most_telling_first
 from conformance.kit.case import Case
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
-from conformance.kit.missing_features import unoffered, without
+from conformance.kit.missing_features import as_offered, unoffered, without
 from conformance.kit.observations import ObservationRun, Observations
 from conformance.kit.proxy import proxy_for
 from conformance.kit.requirement import Requirement
@@ -63,8 +63,9 @@ class Runner:
         """`missing` are the features that the server does not offer, beside those of the profile, and why."""
         self._suite = suite
         self._target = target
-        self._profile = profile
-        self._unoffered = unoffered(suite.catalogue, without(profile) | dict(missing or {}))
+        absent = without(profile) | dict(missing or {})
+        self._profile = as_offered(profile, suite.catalogue, absent)
+        self._unoffered = unoffered(suite.catalogue, absent)
         self._places = asyncio.Semaphore(at_once)
         self._patience = Patience()
         self._waits = WaitLimits()

@@ -6,6 +6,8 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.conversations import talked
 from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.management_common import ABSENT
+from conformance.zenflux.rest_calls import BASE
 from conformance.zenflux.run_contents import as_text
 from conformance.zenflux.sample_runs import STREAM, UNSTREAMED, given, told, whole_chat
 
@@ -62,8 +64,7 @@ async def unknown_things_are_errors_in_the_wrapper(exam: ZenfluxExamination) -> 
         ("GET", f"/conversations/{name}"),
         ("PUT", f"/conversations/{name}?title=x"),
         ("DELETE", f"/conversations/{name}"),
-        ("GET", f"/human-confirmation/{name}"),
-        ("DELETE", f"/human-confirmation/{name}"),
+        *((method, f"/human-confirmation/{name}") for method in ("GET", "DELETE") if exam.profile.has_confirmations),
     ):
         await exam.ask(method, path)
 
@@ -72,6 +73,8 @@ async def unknown_things_are_errors_in_the_wrapper(exam: ZenfluxExamination) -> 
 async def every_answer_is_wrapped(exam: ZenfluxExamination) -> None:
     """All endpoints answer with {code: 200, message, data}: sessions, conversations, confirmations, models, chat."""
     made = (await exam.conversation())["id"]
+    optional = ("/human-confirmation/pending", "/models")
+    offered = [path for path in optional if (await exam.http.ask("GET", BASE + path)).status not in ABSENT]
     for path in (
         "/sessions",
         f"/conversations?user_id={exam.user}",
@@ -79,9 +82,8 @@ async def every_answer_is_wrapped(exam: ZenfluxExamination) -> None:
         f"/conversations/{made}/messages",
         f"/conversations/{made}/summary",
         f"/conversations/search?user_id={exam.user}&q=Examined",
-        "/human-confirmation/pending",
-        "/models",
         "/health",
+        *offered,
     ):
         await exam.ask("GET", path)
     await whole_chat(exam)

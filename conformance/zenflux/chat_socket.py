@@ -61,7 +61,8 @@ class ChatSocket:
         with expect.owned("ZF-WS-02"):
             frame = expect.parsed(said or "", f"a frame of {ENDPOINT}")
         is_known = isinstance(frame, dict) and frame.get("type") in ("res", "event", "pong")
-        with self.departures.noting(whose_frame(frame)):
+        is_lost = not is_known and isinstance(frame, dict) and "payload" in frame
+        with self.departures.noting(whose_frame(frame), is_misleading=is_lost):
             self._exam.schemas.fit("frame", frame, f"a frame of {ENDPOINT}")
         return frame if is_known else None
 

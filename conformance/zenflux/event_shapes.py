@@ -64,6 +64,8 @@ OBJECTS = {
     "upload": "ZF-HTTP-3.4-01",
 }
 """The objects of the specification that calls answer with, and whose they are, whichever call shows them."""
+MISLEADING = frozenset({"ZF-TYPE-01"})
+"""Blocks that are not kept as they must be do not show what is kept."""
 OBJECT_MEMBERS = {"message": {"/content/": "ZF-TYPE-01"}}
 
 

@@ -63,7 +63,8 @@ class ZenfluxExamination:
             found.setdefault(event_shapes.whose(problem, owner, members), []).append(problem)
         for name, problems in found.items():
             listed = "; ".join(expect.show(problem) for problem in problems[:MOST_PROBLEMS])
-            self.departures.note(name, f"{what} to fit the schema `{schema}`", f"{listed}\nin {expect.show(value)}")
+            expected, seen = f"{what} to fit the schema `{schema}`", f"{listed}\nin {expect.show(value)}"
+            self.departures.note(name, expected, seen, is_misleading=name in event_shapes.MISLEADING)
         return not found
 
     @property
@@ -260,7 +261,9 @@ class ZenfluxExamination:
         if owner is not None and (whole or isinstance(payload.get("data"), dict)):
             self.hold(f"event.{told}", payload, f"the event {told}", owner, event_shapes.members_of(payload))
         if isinstance(told, str) and isinstance(framed, str) and framed != told:
-            self.departures.note("ZF-WS-16", f"the event of a frame, as its payload has it: {told}", framed)
+            is_garbled = told not in event_shapes.EVENTS and framed in event_shapes.EVENTS
+            what = f"the event of a frame, as its payload has it: {told}"
+            self.departures.note("ZF-WS-16", what, framed, is_misleading=is_garbled)
         seq = frame.get("seq") if frame is not None else None
         return Event(payload, seq if type(seq) is int else None, framed if isinstance(framed, str) else None)
 

@@ -9,6 +9,7 @@ from conformance.kit.expect import Failed
 from conformance.kit.multipart import Upload
 from conformance.zenflux.examination import UPLOADS, ZenfluxExamination
 from conformance.zenflux.management_common import ABSENT, some_agent
+from conformance.zenflux.rest_calls import BASE
 from conformance.zenflux.sample_runs import UNSTREAMED, aborted, kept, on_a_line, texts, to_its_end, told
 
 WRONG_STRINGS: tuple[Any, ...] = (None, 7, ["x"], {"x": 1})
@@ -168,7 +169,7 @@ async def files_are_taken(exam: ZenfluxExamination) -> None:
     async with exam.line() as line:
         await (await line.tell("text", "ZF-WS-11", files=[FILE])).finish()
     file = Upload("examined.txt", b"Hello", "text/plain")
-    if (await exam.post_form(UPLOADS, {"file": file, "user_id": exam.user})).code in ABSENT:
+    if (await exam.http.ask("POST", BASE + UPLOADS)).status in ABSENT:
         return  # without uploads there are no ids of files
     kept = await exam.upload(file)
     both = {name: kept[name] for name in ("file_id", *FILE)}

@@ -5,6 +5,8 @@ from typing import Any
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.management_common import ABSENT
+from conformance.zenflux.rest_calls import BASE
 from conformance.zenflux.run import TOOL_USES
 from conformance.zenflux.run_contents import as_blocks, as_text
 from conformance.zenflux.sample_runs import kept, told
@@ -128,13 +130,16 @@ async def _conversations(exam: ZenfluxExamination, schema: str, path: str, **que
 @requirement("G-ZF-35")
 async def names_are_not_taken_for_ids(exam: ZenfluxExamination) -> None:
     """search and pending are places of their own: with things there or without, they are lists, not unknown ids."""
-    for path in (f"/conversations/search?user_id={exam.user}&q=x", "/human-confirmation/pending"):
+    places = [f"/conversations/search?user_id={exam.user}&q=x"]
+    if exam.profile.has_confirmations:
+        places.append("/human-confirmation/pending")
+    for path in ("/agents/templates", "/tools/schemas", "/tools/mcp") if exam.profile.management else ():
+        collection = path[: path.index("/", 1)]
+        is_there = (await exam.http.ask("GET", BASE + collection)).status not in ABSENT
+        places += [path] if is_there else []
+    for path in places:
         answer = await exam.ask("GET", path)
         expect.that(answer.code != 404, f"{path} not to be taken for an id", answer.reply.told)
-    if exam.profile.management:
-        for path in ("/agents/templates", "/tools/schemas", "/tools/mcp"):
-            answer = await exam.ask("GET", path)
-            expect.that(answer.code != 404, f"{path} not to be taken for an id", answer.reply.told)
 
 
 @requirement("G-ZF-22")

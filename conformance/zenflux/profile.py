@@ -59,6 +59,11 @@ class ZenfluxProfile(_Part):
             raise NotTestable(f"the profile has no entry `prompts.{situation}`")
         return found
 
+    @property
+    def has_confirmations(self) -> bool:
+        """Whether anything is said to wait for the user."""
+        return self.prompts.permit is not None or self.prompts.ask is not None
+
     def needs_annotation(self, topic: str) -> None:
         """NotTestable unless `annotate` is said to bring this about."""
         if topic not in self.annotations:

@@ -46,6 +46,8 @@ class Run:
         """The server-sent events of a stream, to its very end."""
         self.raw = b""
         self.departures = departures or Departures()
+        self._is_series = False
+        """Whether any number has followed the one before it."""
         self._source = source
         self.waits = waits or WaitLimits()
 
@@ -55,8 +57,40 @@ class Run:
             name = event.payload["event_uuid"]
             self.departures.note("ZF-ENV-02", f"one event with the event_uuid {name}", f"{event.type} again")
         if event is not None:
+            self._note_what_is_missing(event)
             self.events.append(event)
+            self._note_what_is_torn(event)
         return event
+
+    def _note_what_is_missing(self, event: Event) -> None:
+        """Note that an event is lost or out of place: its number breaks a series. What else fails may be due to that.
+
+        On a socket, numbers may be left out where deltas were merged.
+        """
+        last = self.events[-1] if self.events else event
+        before, number = last.payload.get("seq"), event.payload.get("seq")
+        if last is event or type(before) is not int or type(number) is not int or event.session is None:
+            return
+        is_merged = self.is_socket and "content_delta" in (last.type, event.type)
+        is_astray = number < before or (number > before + 1 and not is_merged)
+        if is_astray and self._is_series and not self.departures.is_misled:
+            expected, seen = f"event {before + 1} after {last.type}", f"{event.type}, number {number}"
+            self.departures.note("ZF-ENV-03", expected, seen, is_misleading=True)
+        self._is_series |= number == before + 1
+
+    def _note_what_is_torn(self, event: Event) -> None:
+        """Note deltas of a block that never began, and blocks that a run does not close though it is completed."""
+        if event.type not in ("content_delta", "session_end") or event.session is None or self.departures.is_misled:
+            return
+        starts, stops, data = self._indexes("content_start"), self._indexes("content_stop"), event.data
+        if event.type == "content_delta" and data.get("index") not in starts:
+            expected = f"a block {data.get('index')} that began"
+            self.departures.note("ZF-EV-30", expected, self.names, is_misleading=True)
+        elif event.type == "session_end" and data.get("status") == "completed" and len(stops) < len(starts):
+            self.departures.note("ZF-EV-34", f"the blocks {starts} to be closed", stops, is_misleading=True)
+
+    def _indexes(self, kind: str) -> list[Any]:
+        return [event.data.get("index") for event in self.of(kind)]
 
     def _is_repeated(self, event: Event) -> bool:
         """Whether it came before, to the letter."""

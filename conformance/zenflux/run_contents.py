@@ -24,7 +24,8 @@ class Event:
         told = self.payload.get("type")
         if isinstance(told, str) and told:
             return told
-        expect.that(self.frame_event is not None, "the type of an event", dict(self.payload), "ZF-ENV-04")
+        owner = "ZF-ENV-04" if "type" in self.payload else "ZF-ENV-01"
+        expect.that(self.frame_event is not None, "the type of an event", dict(self.payload), owner)
         return str(self.frame_event)
 
     @property

@@ -100,7 +100,8 @@ async def together(exam: ZenfluxExamination, works: Iterable[Work]) -> list[Run]
             troubles.append(found)
     for trouble in troubles:
         if isinstance(trouble, Failed) and trouble.owner is not None and not isinstance(trouble, Unanswered) and runs:
-            exam.departures.note(trouble.owner, trouble.expected, trouble.seen)
+            if not exam.departures.is_misled:
+                exam.departures.note(trouble.owner, trouble.expected, trouble.seen)
         elif not isinstance(trouble, NotTestable) or not runs:
             raise trouble
     return runs

@@ -18,6 +18,17 @@ def test_of_each_requirement_the_first_departure_is_kept() -> None:
     assert str(departures.transcript).count("departs from") == 1
 
 
+def test_a_misleading_departure_takes_the_place_of_one_that_misleads_nobody() -> None:
+    departures = Departures()
+    departures.note("D-A-02", "a number", "x")
+    assert not departures.is_misled
+    for seen in ("y", "z"):
+        departures.note("D-A-02", "a number", seen, is_misleading=True)
+    departures.note("D-A-02", "a number", "w")
+    assert departures.noted == [Departure("D-A-02", "a number", "y", is_misleading=True)]
+    assert departures.is_misled
+
+
 def test_what_fails_is_noted_for_its_owner_or_for_the_given_one() -> None:
     departures = Departures()
     with departures.noting("D-A-01"):

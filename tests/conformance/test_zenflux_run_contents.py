@@ -104,6 +104,31 @@ async def test_what_does_not_come_is_missed() -> None:
         (await told(TOLD).completed()).note("search")
 
 
+def numbered(*given: tuple[int, Event]) -> list[Event]:
+    return [Event({**item.payload, "seq": number}) for number, item in given]
+
+
+STARTED, ENDED = event("session_start"), event("session_end", status="completed")
+OPENED, CLOSED = start(0, "text", text=""), event("content_stop", index=0)
+DELTA = event("content_delta", index=0, delta="Hello")
+
+
+@pytest.mark.parametrize(
+    ("events", "owner"),
+    [
+        (numbered((1, STARTED), (2, OPENED), (4, CLOSED)), "ZF-ENV-03"),  # an event is lost
+        (numbered((1, STARTED), (2, OPENED), (4, DELTA), (3, OPENED)), "ZF-ENV-03"),  # an event is late
+        (numbered((1, STARTED), (2, OPENED), (6, DELTA), (7, CLOSED)), None),  # deltas were merged
+        (numbered((1, STARTED), (3, OPENED), (5, CLOSED)), None),  # all numbers are wrong
+        (numbered((1, STARTED), (2, DELTA)), "ZF-EV-30"),
+        (numbered((1, STARTED), (2, OPENED), (3, ENDED)), "ZF-EV-34"),
+    ],
+)
+async def test_what_is_lost_is_the_cause_of_what_else_fails(events: list[Event], owner: str | None) -> None:
+    run = await told(events).finish()
+    assert [item.owner for item in run.departures.noted if item.is_misleading] == ([owner] if owner else [])
+
+
 async def test_a_run_without_its_end_is_read_as_far_as_it_goes() -> None:
     run = await told(TOLD[:-1]).completed()
     assert [item.owner for item in run.departures.noted] == ["ZF-SEQ-08"]

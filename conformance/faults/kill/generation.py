@@ -10,6 +10,7 @@ from conformance.faults.kill.flaw import FAMILIES, Expectation, Flaw
 from conformance.faults.kill.framing import ALLOWED
 from conformance.faults.kill.orders import Orders, among
 from conformance.faults.kill.paths import Walk
+from conformance.faults.kill.setups import setup_of
 from conformance.faults.kill.traffic import Traffic
 from conformance.kit.schemas import Schemas
 from conformance.kit.suite import home_of
@@ -27,6 +28,7 @@ class FlawGenerator:
         self._traffic = traffic
         self._orders = orders
         self._schemas = Schemas(_schemas_of(dialect))
+        self._owner_of = setup_of(dialect).owner_of
 
     def flaws(self) -> list[Flaw]:
         """Every flaw, by name and without repeats, with the rules applied."""
@@ -147,17 +149,24 @@ class FlawGenerator:
     def _answers(self) -> Iterator[Flaw]:
         for place, is_stream in sorted(self._traffic.answers.items()):
             status = int(place.removesuffix(" stream").rpartition(" ")[2])
-            yield Flaw("status", place, "500", BREAKS, "what succeeds or is refused is not the server's failure")
+            owners, why = self._whose_success(place, status), "what succeeds or is refused is not the server's failure"
+            yield Flaw("status", place, "500", BREAKS, why, owners)
             if status >= 400:
                 yield Flaw("status", place, "200", BREAKS, "what is refused has not succeeded")
                 yield Flaw("status", place, "418", FREE, "another refusal")
             else:
-                yield Flaw("status", place, str(SIBLINGS.get(status, 200)), BREAKS, "the status is stated")
+                yield Flaw("status", place, str(SIBLINGS.get(status, 200)), BREAKS, "the status is stated", owners)
             if is_stream or place in self._traffic.samples:
                 is_must = is_stream or (self._orders.mime and status < 400)
                 yield Flaw("mime", place, "", BREAKS if is_must else FREE, "the content type is stated")
             if place in self._traffic.samples:
                 yield Flaw("garble", place, "", BREAKS if self.holds(place) else FREE, "the body is JSON")
+
+    def _whose_success(self, place: str, status: int) -> tuple[str, ...]:
+        """The requirement that such a request succeeds, if it does and the dialect has one for each."""
+        method, path, _ = place.split(maxsplit=2)
+        found = self._owner_of(method, path) if status < 400 else None
+        return () if found is None else (found,)
 
     def _framings(self) -> Iterator[Flaw]:
         for kind in FAMILIES["framing"] if "sse" in self._traffic.channels() else ():

@@ -45,6 +45,8 @@ class Setup:
     """Shortens the waits of a server, unless they are what is wrong with it."""
     naming: Callable[[str, Any], str] = lambda name, json: name
     """A finer name for a message, where one name stands for several shapes."""
+    owner_of: Callable[[str, str], str | None] = lambda method, path: None
+    """(method, path with placeholders) → the requirement that such a request succeeds."""
 
     @property
     def faults(self) -> Mapping[str, Fault]:

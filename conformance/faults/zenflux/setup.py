@@ -9,6 +9,7 @@ from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import TICK_EVERY
 from conformance.faults.zenflux.variations import VARIATIONS
 from conformance.kit.suite import Suite
+from conformance.zenflux.rest_calls import BASE, owner_of
 
 TICK = 0.8
 
@@ -33,4 +34,5 @@ SETUP = Setup(
     profile=_profile,
     has_keys=False,
     quicken=_quicken,
+    owner_of=lambda method, path: owner_of(method, path.removeprefix(BASE)),
 )
