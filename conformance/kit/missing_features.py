@@ -1,12 +1,13 @@
 """Missing features: optional parts of the protocol that a server lacks, as its profile says or its routes show."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from pydantic import BaseModel
 
-from conformance.kit.expect import Failed
+from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
 from conformance.kit.proxy import proxy_for
 from conformance.kit.requirement import Catalogue, Feature
@@ -51,7 +52,10 @@ async def missing(catalogue: Catalogue, target: "Target") -> dict[str, str]:
     async with aiohttp.ClientSession(timeout=timeout, proxy=proxy_for(target.url)) as session:
         client = HttpClient(session, target.url.rstrip("/"), Transcript(), target.key, target.timeout)
         client.moved = target.moved
-        looked = {name: await _answers(client, feature) for name, feature in catalogue.features.items()}
+        looked: dict[str, Sequence[str]] = {}
+        with suppress(Unanswered):  # a server that answers nothing says nothing of its parts
+            for name, feature in catalogue.features.items():
+                looked[name] = await _answers(client, feature)
     return {name: "; ".join(answers) for name, answers in looked.items() if answers}
 
 
@@ -63,6 +67,8 @@ async def _answers(client: HttpClient, feature: Feature) -> Sequence[str]:
         try:
             with client.waits.goal(ANSWER):
                 reply = await client.ask(method, path)
+        except Unanswered:
+            raise
         except Failed:
             return ()
         if reply.status not in ABSENT:

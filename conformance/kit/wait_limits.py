@@ -56,6 +56,10 @@ class WaitLimits:
         """The server has sent something after a pause of so many seconds: that is its pace."""
         self._longest_quiet = max(self._longest_quiet, quiet)
 
+    def is_vain(self, goal: str) -> bool:
+        """Whether the last wait for this goal was in vain."""
+        return self._came.get(goal) is False
+
     def in_vain(self, kind: str, wait: Wait) -> None:
         """Nothing arrived during the whole wait."""
         self._came[_goal.get() or kind] = False

@@ -3,12 +3,18 @@
 import asyncio
 
 import pytest
+from aiohttp import web
 
 from conformance.faults.fault import load_faults
+from conformance.faults.local_server import served
 from conformance.kit.expect import TOO_QUICK
-from conformance.kit.suite import load_suite
+from conformance.kit.missing_features import missing
+from conformance.kit.runner import Runner
+from conformance.kit.server_probe import locate
+from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome, Verdict
 from conformance.kit.wait_limits import MANY, Wait, WaitLimits, route
+from tests.support.conformance.examination_facts import EXAMINED, KEY
 from tests.support.conformance.examinations import (
     SERVERS,
     examine_server,
@@ -66,8 +72,10 @@ async def test_a_goal_is_the_kind_of_all_waits_on_the_way() -> None:
     with pytest.raises(TimeoutError), waits.goal("session_end"):
         async with waits.bounded("a frame", 10.0):
             await asyncio.sleep(99)
+    assert waits.is_vain("session_end")
     with waits.goal("session_end"):
         assert waits.wait("a frame", 10.0) == BRIEF
+    assert not waits.is_vain("session_end")
     assert waits.wait("a frame", 10.0) == FULL
     with waits.goal("session_end"):
         assert waits.wait("a frame", 10.0) == FULL
@@ -97,6 +105,36 @@ async def test_a_server_that_never_ends_its_runs_is_examined_in_less_than_two_mi
     report = await examine_server("zenflux", server, *wanted, within=15.0, at_once=4, clears=False)
     assert report.verdict is Verdict.FAILS
     assert report.seconds < 60
+
+
+class HeadsAlone:
+    """A server that sends the head of every answer, and never its body."""
+
+    mount = ""
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_route("*", "/{rest:.*}", self._answer)
+        return app
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "100"})
+        await answer.prepare(request)
+        await asyncio.Event().wait()
+        return answer
+
+
+@pytest.mark.parametrize("dialect", EXAMINED)
+async def test_a_server_of_heads_without_bodies_is_examined_in_less_than_two_minutes(dialect: str) -> None:
+    suite = load_suite(dialect)
+    async with served(HeadsAlone()) as url:
+        target = Target(url, KEY, 10.0)
+        begun = asyncio.get_running_loop().time()
+        place, absent = await locate(suite, target), await missing(suite.catalogue, target)
+        report = await Runner(suite, place, suite.read_profile(), missing=absent).run(suite.catalogue.requirements)
+        assert asyncio.get_running_loop().time() - begun < 120
+    assert absent == {}
+    assert report.verdict is Verdict.FAILS
 
 
 async def test_a_slow_server_is_waited_for() -> None:
