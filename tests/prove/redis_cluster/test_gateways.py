@@ -1,12 +1,15 @@
 """Three servers on a Redis Cluster, under load, while its nodes break; judged as a fleet is."""
 
 import asyncio
+import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
 import pytest
+import yaml
 
 import gateway.model as m
 from gateway.storage.redis import RedisAddress, RedisPartitions
@@ -249,3 +252,29 @@ async def test_a_cluster_without_room_is_read_and_written_again_when_there_is_ro
     lawful(log)
     assert faults(log)[0] is faults(log)[-1] is None
     assert "refused" not in str(log)
+
+
+@pytest.mark.timeout(600)
+async def test_an_installation_moves_to_a_cluster_between_two_turns(
+    tmp_path: Path, servers: ClusterServers, http: aiohttp.ClientSession,
+) -> None:
+    """What clients were told before the move is judged by what the cluster has after it."""
+    async with fleet(tmp_path) as three:
+        talk = FleetConversation(three, http, seed=27, each=EACH)
+        await talk.begin()
+        await talk.until_heard(200)
+        await talk.stop()
+        for server in three.servers:
+            await server.end(signal.SIGTERM)
+        first, to = three.servers[0].folder / "config.yaml", f"{servers.url}?wait=1"
+        program = [sys.executable, "-c", "from gateway.cli import main; main()", "log", "move", "--to", to]
+        moved = await asyncio.create_subprocess_exec(*program, "--config", first, stdout=asyncio.subprocess.PIPE)
+        printed, _ = await moved.communicate()
+        assert printed.startswith(f"moved {len(talk.clients)} sessions".encode()), printed
+        for server in three.servers:
+            file = server.folder / "config.yaml"
+            file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "log": to}))
+            await server.start()
+        for server in three.servers:
+            await server.wait_ready()
+        assert await talk.verdict() == [], three.errors()
