@@ -139,7 +139,8 @@ def import_sessions(
 
 @log.command("move")
 def move(
-    to: Annotated[str, typer.Option(help="The address of the Redis that gets everything, as in `log:`.")],
+    to: Annotated[str, typer.Option(
+        envvar="DRAGOMAN_MOVE_TO", help="The address of the Redis that gets everything, as in `log:`.")],
     source: Annotated[
         str | None, typer.Option("--from", help="The address of the Redis of today; if none is given, that of `log:`.")
     ] = None,

@@ -23,7 +23,7 @@ from gateway.cli.doctor.machine import Finding, Level
 from gateway.storage import create_database
 from gateway.storage.redis import Command, CommandRefused, RedisConnection
 from tests.support.free_ports import free_port
-from tests.support.redis_server import redis_of_this_run
+from tests.support.redis_server import cluster_url, redis_of_this_run
 from tests.support.s3.server import s3_server
 
 Run = Callable[..., Result]
@@ -236,6 +236,12 @@ def test_a_redis_that_answers(found: Look) -> None:
     assert found(f"log: {redis_of_this_run().url}") == []
 
 
+def test_the_primaries_of_a_cluster_are_asked(found: Look) -> None:
+    assert found(f"log: {cluster_url('doctor')}") == []
+    told = found("log: redis+cluster://127.0.0.1:1")
+    alone(told, "redis", Level.PROBLEM, "redis+cluster://127.0.0.1:1 cannot be reached", "start it")
+
+
 def test_a_redis_that_is_not_there_and_its_password(found: Look, home: Path, dragoman: Run) -> None:
     secret = "kept-from-everybody-1234567890-abcdef"
     port = free_port()
@@ -277,8 +283,8 @@ def test_a_redis_that_should_not_be_used(
     found: Look, home: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], level: Level, words: str,
     mend: str,
 ) -> None:
-    async def asked(address: object) -> tuple[dict[str, str], float]:
-        return {"redis_version": "7.2.0", **fields}, services.time.time()
+    async def asked(address: object) -> list[tuple[str, dict[str, str], float]]:
+        return [("the server", {"redis_version": "7.2.0", **fields}, services.time.time())]
 
     monkeypatch.setattr(services, "_ask_redis", asked)
     (home / "config.yaml").chmod(0o600)
@@ -299,8 +305,8 @@ def test_a_redis_that_refuses_this_user(found: Look, home: Path, monkeypatch: py
 
 
 def test_a_clock_that_differs_from_that_of_redis(found: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def asked(address: object) -> tuple[dict[str, str], float]:
-        return {"redis_version": "7.2.0"}, services.time.time() + 90
+    async def asked(address: object) -> list[tuple[str, dict[str, str], float]]:
+        return [("the server", {"redis_version": "7.2.0"}, services.time.time() + 90)]
 
     monkeypatch.setattr(services, "_ask_redis", asked)
     alone(found("log: redis://127.0.0.1:1/0"), "clock", Level.WARNING, "differ by 90 s", "keep time")

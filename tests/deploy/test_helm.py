@@ -108,6 +108,24 @@ def test_a_secret_or_a_claim_that_exists_is_used() -> None:
     assert data["persistentVolumeClaim"] == {"claimName": "files"}
 
 
+@pytest.mark.parametrize("log", [
+    "rediss://default:hush@redis:6379/0", "rediss+sentinel://default:hush@s1,s2,s3/main?wait=1",
+    "rediss+cluster://default:hush@n1,n2,n3?wait=1&partitions=128",
+])
+def test_servers_find_redis_and_trust_its_certificate(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log += f"{'&' if '?' in log else '?'}ssl_ca_certs={tmp_path}/ca.crt"
+    (tmp_path / "ca.crt").touch()
+    objects = Chart(CHART).documents(secrets={**SECRETS, "DRAGOMAN_LOG": log}, redisCertificates="redis-ca")
+    monkeypatch.setenv("DRAGOMAN_LOG", objects["Secret"]["stringData"]["DRAGOMAN_LOG"])
+    (tmp_path / "config.yaml").write_text(objects["ConfigMap"]["data"]["config.yaml"])
+    assert load_config(tmp_path / "config.yaml").log == log
+    pod = objects["Deployment"]["spec"]["template"]["spec"]
+    assert {"name": "redis-tls", "secret": {"secretName": "redis-ca"}} in pod["volumes"]
+    assert {"name": "redis-tls", "mountPath": "/etc/redis-tls", "readOnly": True} in container(objects)["volumeMounts"]
+
+
 def test_a_chart_without_the_key_for_secrets_is_refused() -> None:
     with pytest.raises(UnknownTemplate, match="seals secrets of clients"):
         Chart(CHART).documents()
@@ -115,7 +133,7 @@ def test_a_chart_without_the_key_for_secrets_is_refused() -> None:
 
 def test_every_value_is_used() -> None:
     chart = Chart(CHART)
-    chart.documents(secrets=SECRETS, autoscaling={"enabled": True}, filesClaim="x")
+    chart.documents(secrets=SECRETS, autoscaling={"enabled": True}, filesClaim="x", redisCertificates="x")
     other = Chart(CHART)
     other.documents(existingSecret="x")
     used = {word.removeprefix(".Values.") for word in chart.used | other.used}

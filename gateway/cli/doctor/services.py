@@ -6,10 +6,10 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .machine import Finding, ok, problem, version_numbers, warning
 
@@ -25,6 +25,8 @@ EXPIRES_SOON_DAYS = 21
 CLOCK_SECONDS = 2.0
 """By how much the clocks of two machines may differ before people notice wrong times."""
 REDIS_SECONDS = 5.0
+REDIS_COMMANDS = (("TIME",), ("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"))
+"""What a Redis server is asked."""
 PROXY_SECONDS = 5.0
 SCHEMA_WITH_KEYS = 2
 
@@ -67,30 +69,50 @@ def check_redis(config: "Config") -> Iterator[Finding]:
 
     address = RedisAddress.read(config.log, config.file.parent if config.file else Path())
     try:
-        fields, now = asyncio.run(_ask_redis(address))
+        servers = asyncio.run(_ask_cluster(address) if address.nodes else _ask_redis(address))
     except RedisUnreachable as error:
         yield problem("redis", error.message, error.hint)
         return
-    yield from _judge_redis(fields, address.shown)
-    apart = abs(now - time.time())
-    if apart > CLOCK_SECONDS:
-        yield warning("clock", f"the clocks of this machine and of Redis differ by {apart:.0f} s",
-                      "let both machines keep time (timedatectl set-ntp true)")
+    for shown, fields, now in servers:
+        yield from _judge_redis(fields, shown)
+        apart = abs(now - time.time())
+        if apart > CLOCK_SECONDS:
+            yield warning("clock", f"the clocks of this machine and of Redis at {shown} differ by {apart:.0f} s",
+                          "let both machines keep time (timedatectl set-ntp true)")
 
 
-async def _ask_redis(address: "RedisAddress") -> tuple[dict[str, str], float]:
+ServerFields = tuple[str, dict[str, str], float]
+"""The address of a Redis server, the fields of its INFO, and its time."""
+
+
+async def _ask_cluster(address: "RedisAddress") -> list[ServerFields]:
+    """Ask each primary of a cluster."""
+    from gateway.storage.redis import RedisPartitions
+
+    cluster = RedisPartitions(address, lease=2 * REDIS_SECONDS)
+    try:
+        found = await cluster.ask_primaries(REDIS_COMMANDS)
+    finally:
+        await cluster.close()
+    return [(f"{host}:{port}", *_read_fields(replies)) for (host, port), replies in found]
+
+
+async def _ask_redis(address: "RedisAddress") -> list[ServerFields]:
     from gateway.storage.redis import CommandRefused, RedisConnection, RedisUnreachable
 
     connection = RedisConnection(address, REDIS_SECONDS)
     try:
-        replies = await connection.ask_all(
-            [("TIME",), ("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory")])
+        replies = await connection.ask_all(REDIS_COMMANDS)
     finally:
         await connection.close()
     if refused := [reply for reply in replies if isinstance(reply, CommandRefused)]:
         unusable = RedisUnreachable(f"Redis at {address.shown} refuses commands: {refused[0]}")
         unusable.hint = "write user and password in DRAGOMAN_LOG, or allow this user TIME, INFO and scripts"
         raise unusable
+    return [(address.shown, *_read_fields(replies))]
+
+
+def _read_fields(replies: Sequence[Any]) -> tuple[dict[str, str], float]:
     lines = b"\n".join(replies[1:]).decode(errors="replace").splitlines()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
     return fields, int(replies[0][0]) + int(replies[0][1]) / 1e6

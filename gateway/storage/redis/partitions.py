@@ -13,7 +13,7 @@ from zlib import crc32
 import structlog
 
 from ..sqlite import StorageUnusable
-from .address import RedisAddress
+from .address import Place, RedisAddress
 from .client import DEFAULT_LEASE_SECONDS, ClusterShare, RedisClient
 from .connection import Command, CommandRefused, RedisUnreachable, unreachable_error
 from .durability import check_durability
@@ -143,18 +143,23 @@ class RedisPartitions:
 
     async def ask_servers(self, command: Command) -> list[Reply]:
         """Send a command that concerns no key to each primary."""
-        return [(await reader.read_all([command]))[0] for reader in await self._readers()]
+        return [reply for _, [reply] in await self.ask_primaries([command])]
 
-    async def _readers(self) -> list[NodeReader]:
+    async def ask_primaries(self, commands: Sequence[Command]) -> list[tuple[Place, list[Reply]]]:
+        """Send commands that concern no keys to each primary; its host and port are beside its replies."""
+        return [(place, await reader.read_all(commands)) for place, reader in await self._readers()]
+
+    async def _readers(self) -> list[tuple[Place, NodeReader]]:
         await self.nodes.refresh()
         assert self.nodes.slots is not None
-        return [NodeReader(self.nodes.node(primary.place)) for primary in self.nodes.slots.primaries.values()]
+        places = [primary.place for primary in self.nodes.slots.primaries.values()]
+        return [(place, NodeReader(self.nodes.node(place))) for place in places]
 
     async def scan(self, word: str) -> AsyncIterator[str]:
         """The rest of each key, of any partition, that begins with this word."""
         pattern = f"{glob_escaped(self.address.prefix)}{{*}}:{glob_escaped(word)}:*"
         rest = re.compile(re.escape(self.address.prefix) + r"\{[\d.]+\}:" + re.escape(word) + ":(.*)", re.DOTALL)
-        for reader in await self._readers():
+        for _, reader in await self._readers():
             async for key in scan_keys(reader, pattern):
                 if found := rest.fullmatch(key):
                     yield found[1]
