@@ -24,13 +24,16 @@ class FileSessionStore:
 
     def __init__(self, path: Path, seal: Seal, file: LogFile) -> None:
         self._path, self._seal, self._file = path, seal, file
+        self._is_prepared = False
+        """Whether the file was checked by this import."""
 
     async def find(self, session_id: str) -> StoredSession | None:
         return _find(self._file, session_id)
 
     async def store(self, sessions: Sequence[list[m.Record]]) -> Sequence[GatewayError | None]:
         async def store() -> Sequence[GatewayError | None]:
-            stored = store_sessions(self._path, sessions, _may_replace, seal=self._seal)
+            stored = store_sessions(self._path, sessions, _may_replace, seal=self._seal, prepared=self._is_prepared)
+            self._is_prepared = True
             return [None if is_stored else Conflict("the session is here already") for is_stored in stored]
 
         return await waiting_for_file(store)

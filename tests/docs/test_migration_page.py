@@ -25,7 +25,7 @@ SHOWN = [part.partition("\n")[::2] for language, block in BLOCKS if not language
 CONFIG, ROUTE = (yaml.safe_load(block) for language, block in BLOCKS if language == "yaml")
 OLD, NEW = "http://127.0.0.1:18900", "http://127.0.0.1:18901"
 MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
-PROGRESS = re.compile(r"^\d+ sessions looked at\n", re.MULTILINE)
+PROGRESS = re.compile(r"^\d+ things looked at\n", re.MULTILINE)
 MONTH = 30 * 86_400
 
 

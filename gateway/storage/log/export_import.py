@@ -89,14 +89,14 @@ def import_sessions(
 
 def store_sessions(
     path: Path, sessions: Sequence[list[m.Record]], may_replace: Callable[[LogFile, list[m.Record]], bool], *,
-    seal: Seal = UNSEALED,
+    seal: Seal = UNSEALED, prepared: bool = False,
 ) -> list[bool]:
     """Store these sessions together, and say which were stored: others exist already and may not be replaced.
 
-    Raises `StorageUnusable` while a server holds the file.
+    Raises `StorageUnusable` while a server holds the file. A file that is `prepared` was checked a moment ago.
     """
     stored = []
-    with open_exclusively(path) as connection:
+    with open_exclusively(path, prepared=prepared) as connection:
         try:
             connection.execute("BEGIN IMMEDIATE")
             file, done = LogFile(connection), ImportReport()

@@ -209,13 +209,16 @@ def create_database(path: Path) -> None:
 
 
 @contextmanager
-def open_exclusively(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file that no server can use meanwhile; what is not committed at the end is rolled back."""
+def open_exclusively(path: Path, *, prepared: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection to a file that no server can use meanwhile; what is not committed at the end is rolled back.
+
+    A file that is not `prepared` is checked first, which takes the longer, the larger it is, and migrated.
+    """
     if not path.is_file():
         raise StorageUnusable(f"{path}: there is no such file; is this the right data folder?")
     lock = lock_database(path)
     try:
-        connection = open_connection(path, fsync=True, prepared=False)
+        connection = open_connection(path, fsync=True, prepared=prepared)
     except (sqlite3.Error, OSError) as error:
         lock.close()
         raise StorageUnusable(explain_error(path, error)) from None
