@@ -1,6 +1,7 @@
 """Reloads settings, tables and agents while the server runs: when their files change, or on SIGHUP."""
 
 import asyncio
+import gc
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -102,6 +103,8 @@ async def try_reload(reload: Reload) -> list[str]:
     else:
         log.info("reloaded")
         return []
+    finally:
+        gc.collect()  # tables refer to themselves, megabytes of them, and a server collects old objects next to never
     log.error("reload_failed", problems=problems)
     return problems
 

@@ -1,8 +1,10 @@
 """Settings are read again when they change; a reload that fails leaves everything as it was."""
 
 import asyncio
+import gc
 import os
 import signal
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -152,6 +154,30 @@ async def test_a_refused_reload_is_told() -> None:
     with capture_logs() as told:
         assert len(await try_reload(reload)) == 1
     assert told[0]["problems"] == ["the port cannot change while the server runs"]
+
+
+class Knot:
+    """Refers to itself, as a table does."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_what_a_reload_leaves_behind_is_freed(fails: bool) -> None:
+    left = list[weakref.ref[Knot]]()
+
+    async def reload() -> None:
+        left.append(weakref.ref(Knot()))
+        if fails:
+            raise Conflict("another server has the name")
+
+    gc.disable()
+    try:
+        await try_reload(reload)
+        assert [one() for one in left] == [None]
+    finally:
+        gc.enable()
 
 
 async def test_a_good_reload_is_told() -> None:
