@@ -8,7 +8,7 @@ from typing import Any
 
 import gateway.model as m
 from adapters.cas.wire import CONFIGURED_PREFIX, AgentChange, AgentRef, CasSettings, ModelChoice, NewAgent
-from gateway.errors import Conflict, Forbidden
+from gateway.errors import Conflict, Forbidden, NotFound
 from gateway.http import Context
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import AgentDefinition, Agents, Resource, StoredAgent
@@ -95,10 +95,12 @@ class UserAgents:
         return self._resource(changed)
 
     async def skills_of(self, found: Resource) -> list[JsonValue]:
-        """The skills of an agent, as CAS spells them."""
-        own = found.body[self.context.dialect]
-        return await shown_skills(
-            self.context, self.owner, self._gateway_id(found.resource_id), own.get("skills") or ())
+        """The skills of an agent, as CAS spells them; of one that was deleted since it was found, those it names."""
+        named = found.body[self.context.dialect].get("skills") or ()
+        try:
+            return await shown_skills(self.context, self.owner, self._gateway_id(found.resource_id), named)
+        except NotFound:
+            return list(named)
 
     async def session_skills(
         self, found: Resource, body: AgentRef,

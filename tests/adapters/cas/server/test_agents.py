@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from adapters.cas.server.agents import UserAgents
+from gateway.json_values import JsonValue
+from gateway.ports import Resource
 from tests.support.dialects.cas.catalog_server import Catalog, catalog
 
 TOOLSET = {"type": "agent_toolset_20260401"}
@@ -29,6 +32,22 @@ async def test_an_agent_is_made_with_all_its_fields(cas: Catalog) -> None:
     }
     assert made["created_at"].endswith("Z")
     assert (await cas.get(f"/agents/{made['id']}")).body == made
+
+
+async def test_an_agent_that_is_deleted_while_it_is_listed_does_no_harm(
+    cas: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, usual = await cas.made("/agents", NEW), UserAgents.skills_of
+
+    async def deleted_first(self: UserAgents, found: Resource) -> list[JsonValue]:
+        if found.resource_id == made["id"]:
+            await self.delete(made["id"])
+        return await usual(self, found)
+
+    monkeypatch.setattr(UserAgents, "skills_of", deleted_first)
+    listed = await cas.get("/agents")
+    assert (listed.status, made in listed.body["data"]) == (200, True)
+    assert (await cas.get(f"/agents/{made['id']}")).status == 404
 
 
 async def test_both_mounts_show_the_same(cas: Catalog) -> None:
