@@ -23,7 +23,7 @@ COLUMNS = (TURN, DELTA, MODEL)
 SMALL = 0.005
 """What takes less than this part everywhere is in one row."""
 HOTTEST = 8
-WRITE_SECONDS = 60.0
+WRITE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class PastResources:
             return PastResource(kind="agent", resource_id=agent_id, agent=agent_id, hidden=PROMPT)
         fields = {name: shown[name] for name in NewAgent.model_fields if shown.get(name) is not None}
         try:
-            new = validate(NewAgent, {**fields, "prompt": prompt, "data_dir": None})
+            new = validate(NewAgent, {**fields, "prompt": prompt})
         except Invalid as error:
             raise BackendFailed(f"agent '{agent_id}' of the server cannot be understood: {error.message}") from None
         given, memory = new.model_dump(exclude_none=True), members(shown.get("memory")).get("mem0_enabled")
