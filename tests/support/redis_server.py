@@ -5,6 +5,7 @@ to expire expires when the loop's clock says so.
 """
 
 import atexit
+import os
 import shutil
 import socket
 import subprocess
@@ -19,7 +20,8 @@ from tests.simulation.external_servers import NEIGHBOURS
 from tests.support.free_ports import free_port
 from tests.support.storage.one_slot_scripts import hold_scripts_to_one_slot
 
-SERVER = shutil.which("redis-server")
+SERVER = shutil.which(os.environ.get("REDIS_SERVER", "redis-server"))
+"""The program; the variable may name another one, such as Valkey's."""
 HANG = 60.0
 """Only a server that hangs takes so many seconds."""
 PATIENCE = 50
