@@ -3,7 +3,7 @@
 import pytest
 
 import gateway.model as m
-from tests.prove.crash.history import History, Kind, SentMessage, Violation
+from tests.prove.crash.history import GivenAnswer, History, Kind, SentMessage, Violation
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
 
 BUSY = "blade-0: {'status': 'error', 'message': 'Session already has an active chat'}"
@@ -50,6 +50,16 @@ def test_a_session_that_is_busy_for_no_reason_is_not_excused(told: History, why:
 ])
 def test_a_server_without_redis_or_without_its_peer_may_refuse(words: str) -> None:
     assert unexplained_refusals([refused(words)], history()) == []
+
+
+def test_an_answer_may_be_refused_if_an_earlier_one_settled_the_ask_and_nobody_was_told() -> None:
+    found = [refused("zenflux-0: POST 404 nothing waits under 'ask_1'")]
+    given = GivenAnswer("zenflux-0", "s", "ask_1", False)
+    settled = [m.Record(seq=1, at=1.0, session_id="s", event=m.InputResolved(
+        request_id="ask_1", resolution=m.Resolution.ANSWERED))]
+    assert unexplained_refusals(found, History(answered=[given, given], logs={"s": settled})) == []
+    assert unexplained_refusals(found, History(answered=[given], logs={"s": settled})) == found, "the only answer"
+    assert unexplained_refusals(found, History(answered=[given, given], logs={"s": []})) == found, "nothing settled it"
 
 
 def test_any_other_refusal_is_held_against_the_fleet() -> None:

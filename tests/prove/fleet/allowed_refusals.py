@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.prove.crash.history import History, Violation, times_there
+from tests.prove.crash.history import History, Violation, times_settled, times_there
 
 UNREACHABLE = ("cannot be reached", "overloaded", "OVERLOADED")
 """For want of Redis, or of the server that holds the session."""
@@ -23,9 +23,20 @@ def unexplained_refusals(found: Iterable[Violation], history: History) -> list[V
             unheard[one.session] -= 1
             if unheard[one.session] < 0:
                 left.append(one)
-        elif not any(why in one.words for why in (*UNREACHABLE, *UNKNOWN, *SETTLED)):
+        elif not any(why in one.words for why in (*UNREACHABLE, *UNKNOWN, *SETTLED)) and not _answered_before(
+                one, history):
             left.append(one)
     return left
+
+
+def _answered_before(refusal: Violation, history: History) -> bool:
+    """Whether nothing waits for this answer since an earlier one settled the ask, whose client was told nothing."""
+    return any(
+        f"nothing waits under '{one.request_id}'" in refusal.words and one.session == refusal.session
+        and times_settled(one.request_id, history.logs.get(one.session, ())) and times > 1
+        for one, times in Counter(
+            one._replace(at=0.0) for one in history.answered if not one.taken).items()
+    )
 
 
 def unacknowledged_sessions(history: History) -> list[str]:

@@ -18,6 +18,7 @@ from tests.prove.simulation.kept_plans import kept_plans
 from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.planted import PLANTED, planted
 from tests.prove.simulation.planted_runs import Found, find, table
+from tests.prove.simulation.refusals import REFUSALS, Refusal
 from tests.prove.simulation.scenarios import NAMES, any_world, scenario
 from tests.prove.simulation.shrink import shrunk
 from tests.prove.simulation.workers import run_apart, run_many
@@ -42,12 +43,15 @@ class Result(NamedTuple):
     """Of its steps, if they were asked for: equal if they are."""
     turns: int
     seconds: float
+    late: list[Refusal]
+    """The refused requests that began when nothing was wrong any more."""
 
 
 def result_of(plan: Plan, *, is_traced: bool) -> Result:
     outcome = run_world(plan, is_traced=is_traced)
     digest = digest_of(outcome) if is_traced else ""
-    return Result(plan.seed, tuple(outcome.broken), digest, outcome.turns, outcome.seconds)
+    late = [one for one in outcome.refusals if one.since_trouble > 0]
+    return Result(plan.seed, tuple(outcome.broken), digest, outcome.turns, outcome.seconds, late)
 
 
 def digest_of(outcome: Outcome) -> str:
@@ -77,11 +81,13 @@ def search(given: argparse.Namespace) -> int:
         end = began + 60 * given.minutes
     wanted = given.seeds or SEEDS
     plans = [plan_for(seed, given.scenario) for seed in range(given.first, given.first + wanted)]
+    late = list[tuple[int, Refusal]]()
     again = f" --scenario {given.scenario}" if given.scenario else ""
     if given.scenario is None:
         plans = [*(kept.plan for kept in kept_plans()), *plans]
     for result in run_plans(plans, given.workers, is_traced=given.digests):
         count, turns, virtual = count + 1, turns + result.turns, virtual + result.seconds
+        late += [(result.seed, one) for one in result.late]
         if given.digests:
             print(f"seed {result.seed} {result.digest}", flush=True)
         if result.broken:
@@ -95,11 +101,22 @@ def search(given: argparse.Namespace) -> int:
         if time.monotonic() > end:
             print(f"the time is over after {count} of {len(plans)} seeds")
             break
+    tell_late(late)
     seconds = time.monotonic() - began
     told = f"{len(bad)} broke a promise" + (f": {bad}" if bad else "")
     print(f"{count} seeds from {given.first} on, {turns} turns, {virtual / 3600:.1f} h of virtual time in "
           f"{seconds:.0f} s: {count / seconds:.2f} seeds per second; {told}")
     return 1 if bad else 0
+
+
+def tell_late(refused: list[tuple[int, Refusal]]) -> None:
+    """Tell how long after everything was mended requests were still refused."""
+    for status in REFUSALS:
+        late = [one for one in refused if one[1].status == status]
+        if late:
+            seed, last = max(late, key=lambda one: one[1].since_trouble)
+            print(f"{status}: {len(late)} requests that began when all was mended; the latest "
+                  f"{last.since_trouble:.2f} s after that: {last.request} (seed {seed})")
 
 
 def tell_planted(names: list[str], seeds: range, workers: int) -> int:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gateway.storage.log.redis import RedisLog
 from tests.prove.simulation.plan import Fault
 from tests.prove.simulation.servers import REDIS_HOST
 
@@ -18,6 +19,10 @@ AIMED = (
 """Faults that show more while a turn runs."""
 AIMED_OF, AIM_SECONDS = 4, 2.0
 """Of so many of them one comes at its time; the others wait for a turn, so long at most."""
+KEYED = ("block_keyed", "cut_keyed")
+"""Faults that come to a server while it carries out a request with an idempotency key."""
+KEYED_DELAYS = 10.0
+"""So many times as long as a message is on its way, at most, such a fault comes after the key was claimed."""
 SLOW_DISK_SECONDS = 0.3
 """How long a slow disk takes at most for one piece of work."""
 NOTICE_SECONDS = 5.0
@@ -47,6 +52,8 @@ class Faults:
             await asyncio.sleep(max(0.0, began + fault.at - self._loop.time()))
             if fault.kind in AIMED and number % AIMED_OF:
                 fault = await self._aimed(fault)
+            elif fault.kind in KEYED:
+                fault = await self._keyed(fault)
             self._world.trace("world", "fault", str(fault))
             self._last = self._loop.time()
             lasting = getattr(self, f"_{fault.kind}")(number, fault)
@@ -63,6 +70,27 @@ class Faults:
                     return fault._replace(target=server.number)
             await asyncio.sleep(0.01)
         return fault
+
+    async def _keyed(self, fault: Fault) -> Fault:
+        """The fault of a server that has claimed an idempotency key, as soon as there is one."""
+        end = self._loop.time() + AIM_SECONDS
+        while self._loop.time() < end:
+            await asyncio.sleep(self._world.plan.delay)
+            if (claimant := self._claimant()) is not None:
+                await asyncio.sleep(self._network.random.uniform(0.0, KEYED_DELAYS * self._world.plan.delay))
+                return fault._replace(target=claimant)
+        return fault
+
+    def _claimant(self) -> int | None:
+        redis = self._world.redis
+        data = redis.redis.data if redis is not None else None
+        for key in reversed(data.all_keys() if data is not None else []):
+            if b":claim:" in key:
+                for server in self._world.servers:
+                    log = server.gateway.runtime.log if server.gateway is not None else None
+                    if isinstance(log, RedisLog) and log.redis.replica.encode() == data.look(key):
+                        return server.number
+        return None
 
     def _later(self, number: int, fault: Fault, mend: Callable[[], None]) -> None:
         self._mends[number] = mend
@@ -176,6 +204,12 @@ class Faults:
 
     def _part_redis(self, number: int, fault: Fault) -> None:
         self._part(number, fault, self._world.servers[fault.target].host, REDIS_HOST)
+
+    def _cut_keyed(self, number: int, fault: Fault) -> None:
+        self._cut_redis(number, fault)
+
+    def _block_keyed(self, number: int, fault: Fault) -> None:
+        self._block_redis(number, fault)
 
     def _block_redis(self, number: int, fault: Fault) -> None:
         host = self._world.servers[fault.target].host

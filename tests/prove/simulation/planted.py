@@ -414,13 +414,13 @@ PLANTED: dict[str, PlantedBug] = {
         "a request that is repeated under its key gets the first response", answers_forgotten, None),
     "response_given_up": PlantedBug(
         "whoever was given a response gets it again, though Redis was away when it was to be stored",
-        lambda: replaced(RedisResponses, "store", store_or_give_up), scenario="others"),
+        lambda: replaced(RedisResponses, "store", store_or_give_up), scenario="keyed"),
     "key_not_claimed": PlantedBug(
         "of requests with one key that are sent to several servers at once one is carried out",
         lambda: replaced(RedisResponses, "claim", not_waited_for)),
     "key_unknown_to_writer": PlantedBug(
         "a message that is repeated under its key at another server is accepted once",
-        lambda: replaced(session_service, "keyed_request", lambda call: None), scenario="cut"),
+        lambda: replaced(session_service, "keyed_request", lambda call: None), scenario="away"),
     "tenants_mixed": PlantedBug("nobody sees the sessions of others", tenants_mixed, None),
     "refused_though_done": PlantedBug(
         "a refusal with 503 means that nothing happened",

@@ -20,13 +20,23 @@ FAULTS = {
     "disk": (("slow_kill", 1.0),) * 4,
 }
 """By name: what goes wrong, and for how many seconds; `silence` lasts longer than any call is tried again."""
+FURTHER = {
+    "away": (("block_keyed", 3 * LEASE),),
+    "keyed": (("cut_keyed", 0.1),) * 4,
+    "mended": (("block_redis", 0.5), ("part_redis", 2 * LEASE), ("sever_redis", 0.1), ("block_redis", 2 * LEASE)),
+}
+"""Those that are not compared with real processes: `away` and `keyed` come while a request with an idempotency key is
+carried out; `mended` cuts the network to Redis in several ways, after each of which all must be well.
+"""
 SINGLE = ("disk",)
 """Those that happen to a single server on SQLite."""
-DELAYS = {"others": (0.01,)}
+DELAYS = {"others": (0.01,), "away": (0.005,), "keyed": (0.01,)}
 """By name: how many seconds a message is on its way, where a slow network shows more."""
 LOSS_DAY = 24
 """One world of so many ends with a loss; the others are over when everything was mended."""
-NAMES = (*FAULTS, *LOSSES)
+REST_SECONDS = {"mended": (2.0, 7.0)}
+"""By name: how long at least, and at most, everything is well between two faults; otherwise 0.5 to 2 seconds."""
+NAMES = (*FAULTS, *FURTHER, *LOSSES)
 CALM_SECONDS = 8.0
 """How long the clients go on after everything was mended."""
 
@@ -54,8 +64,8 @@ def scenario(name: str, seed: int) -> Plan:
     chance, faults, at = Random(f"{name} {seed}"), list[Fault](), 1.0
     any_plan = plan_of(SINGLE_SERVER if name in SINGLE else 1)
     for target in (0, 0) if name in SINGLE else chance.sample(range(3), 2):
-        for kind, seconds in FAULTS[name]:
-            at += chance.uniform(0.5, 2.0)
+        for kind, seconds in {**FAULTS, **FURTHER}[name]:
+            at += chance.uniform(*REST_SECONDS.get(name, (0.5, 2.0)))
             faults.append(Fault(at, kind, target, seconds))
             at += seconds
     return replace(

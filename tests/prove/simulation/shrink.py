@@ -6,6 +6,9 @@ from dataclasses import replace
 from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.world import Outcome, run_world
 
+SHORTEST = 2.0
+"""Seconds that every day has."""
+
 
 def shrunk(plan: Plan, tell: Callable[[str], None], run: Callable[[Plan], Outcome] = run_world) -> Outcome:
     """The outcome of the smallest plan that was found and still breaks a promise."""
@@ -36,6 +39,10 @@ def smaller_plans(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, watched=0)
     if plan.users:
         yield replace(plan, users=plan.users - 1)
+    if plan.keepers:
+        yield replace(plan, keepers=plan.keepers - 1)
+    if plan.seconds > SHORTEST:
+        yield replace(plan, seconds=plan.seconds / 2)
     if plan.turns > 1:
         yield replace(plan, turns=plan.turns // 2)
     if len(plan.clients) > 1:

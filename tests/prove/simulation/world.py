@@ -42,6 +42,7 @@ from tests.prove.simulation.machines import SimulatedMachines
 from tests.prove.simulation.network import Network
 from tests.prove.simulation.plan import DAY, Plan
 from tests.prove.simulation.redis_server import SimulatedRedis
+from tests.prove.simulation.refusals import Refusal
 from tests.prove.simulation.servers import FRONT, PORT, REDIS_HOST, REDIS_PORT, GatewayServer, RedisHost, write_keys
 from tests.prove.simulation.witness import Witness
 from tests.support.dialect_tables import load_once
@@ -88,6 +89,8 @@ class Outcome:
     callbacks: int = 0
     history: History = field(default_factory=History)
     """What every client was told."""
+    refusals: list[Refusal] = field(default_factory=list)
+    """The requests that were refused."""
 
     def trace(self) -> str:
         return "\n".join(map(str, self.steps)) + "\n"
@@ -235,6 +238,7 @@ class World:
         found = await self.conversation.verdict(heads)
         self.outcome.broken += map(str, found)
         self.outcome.broken += self.witness.verdict(self.conversation.history.logs)
+        self.outcome.refusals = refusals.seen
         self.outcome.broken += refusals.verdict(2 * self.plan.lease + NOTICE_SECONDS)
         self.outcome.broken += await self._leaked_tasks()
         self.outcome.broken += self._leaked_memory()
