@@ -12,7 +12,11 @@ import aiohttp
 import pytest
 import trustme
 
+import gateway.model as m
+from gateway.cluster import read_cluster
+from gateway.storage.redis import RedisAddress, RedisClient
 from tests.prove.crash.killable_server import ROOT
+from tests.prove.fleet.conversations import created, records, say
 from tests.prove.fleet.gateways import FleetConversation, calling, fleet, server_says
 from tests.support.redis_server import RedisServer
 from tests.support.sentinel_servers import ask
@@ -26,6 +30,7 @@ told, ahead = time.time, float(os.environ["CLOCK_AHEAD"])
 time.time = lambda: told() + ahead
 """
 SECONDS_AHEAD = (30, -30, 0)
+SESSIONS, CLIENTS = 10_000, 50
 OLD, NEW = "old-password", "new-password"
 
 
@@ -156,3 +161,38 @@ async def test_clocks_are_a_minute_apart(tmp_path: Path, redis: RedisServer, htt
         assert await talk.verdict() == [], three.errors()
         latest = max(records[-1].at for records in talk.world.history.logs.values())
         assert latest > time.time() + 20, "a server writes times that are ahead"
+
+
+@pytest.mark.timeout(900)
+async def test_a_server_dies_that_holds_ten_thousand_sessions_in_a_turn(tmp_path: Path, redis: RedisServer) -> None:
+    """The others take over all of them: who was asked is asked still."""
+    timeout, connector = aiohttp.ClientTimeout(total=None, sock_connect=60), aiohttp.TCPConnector(limit=CLIENTS)
+    async with (
+        fleet(tmp_path, logs=[redis.url] * 3, lease=5.0) as three,
+        aiohttp.ClientSession(timeout=timeout, connector=connector) as http,
+    ):
+        dying, other, _ = (server.address for server in three.servers)
+        asked, left = list[str](), iter(range(SESSIONS))
+
+        async def ask_people() -> None:
+            for _ in left:
+                session = await created(http, dying)
+                await say(http, session, dying, "/ask")
+                asked.append(session)
+
+        async with asyncio.TaskGroup() as clients:
+            for _ in range(CLIENTS):
+                clients.create_task(ask_people())
+        client = RedisClient(RedisAddress.read(redis.url))
+        assert (await read_cluster(client)).open_turns == SESSIONS
+        await three.servers[0].end()
+        view = await read_cluster(client)
+        while len(view.replicas) > 2:  # the dead one is there until nothing is left of it
+            await asyncio.sleep(0.5)
+            view = await read_cluster(client)
+        assert sum(one.open_turns for one in view.replicas) == SESSIONS
+        await client.close()
+        for session in asked[:: SESSIONS // 100]:
+            view_of_one = m.fold(session, await records(http, session, other))
+            assert len(view_of_one.asks) == 1
+            assert view_of_one.ended is None
