@@ -45,6 +45,7 @@ def speaks_between(chat: Chat, call: Any) -> None:
     """Expect the sub-agent's turns between the call and its result."""
     matched_results(chat)
     children_lie_within(chat)
+    expect.that(bool(chat.children), "turns of a sub-agent", chat.shown)
     children = [turn for turn in chat.turns if parent_of(turn.start or {}) == call["id"]]
     expect.that(bool(children), "turns that name the fork call from their start", chat.shown)
     for turn in children:
