@@ -129,6 +129,16 @@ async def test_what_fails_is_reported_and_imported_later(here: Here) -> None:
     assert len(here.views()) == 4
 
 
+async def test_a_conversation_that_the_server_is_too_slow_for_is_imported_later(here: Here) -> None:
+    async with serve_old(*many(3)) as old:
+        old.slow = {"conv_0001": 31.0}
+        done = await here.take_in(old)
+        assert (done.counts[IMPORTED], done.counts[ImportOutcome.FAILED]) == (2, 1)
+        old.slow = {}
+        done = await here.take_in(old)
+    assert (done.counts[IMPORTED], done.counts[UNCHANGED]) == (1, 2)
+
+
 async def test_of_two_conversations_with_one_id_the_one_that_the_server_gives_is_imported(here: Here) -> None:
     async with serve_old(OldConversation("same", "First", 2000.0), OldConversation("same", "Second", 1500.0)) as old:
         done = await here.take_in(old)

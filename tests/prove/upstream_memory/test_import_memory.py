@@ -1,5 +1,6 @@
 """How much memory an import takes at its peak, against the peak for a tenth as many conversations, in one run."""
 
+import os
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,9 @@ from gateway.storage import UNSEALED, create_database
 
 RATIO = 1.5
 """Peak for ten times as many to peak; what is held would make it ten."""
-PAGE, LITTLE, MUCH = 100, 500, 5000
+RESIDENT_RATIO = 1.2
+"""Resident memory at the end to that after a tenth; it holds what the process has loaded as well."""
+PAGE, LITTLE, MUCH, MANY = 100, 500, 5000, 100_000
 MB = 1_000_000
 
 
@@ -60,6 +63,33 @@ async def peak(folder: Path, number: int) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def test_a_hundred_thousand_conversations_in_one_run(tmp_path: Path) -> None:
+    """The memory of the process after a tenth of them, and after all, when the list was read again."""
+    create_database(tmp_path / "dragoman.db")
+    sizes = dict[int, int]()
+    lines = 0
+
+    async def measure(line: ImportLine) -> None:
+        nonlocal lines
+        lines += 1
+        if lines in (MANY // 10, MANY, 2 * MANY):
+            sizes[lines] = resident_bytes()
+
+    with open_file_store(tmp_path / "dragoman.db", UNSEALED) as store:
+        await Importer(
+            GeneratedSessions(MANY), store, Origin(dialect="generated", url="http://old"), Destination(agent="demo"),
+            lambda: 1e9, report=measure,
+        ).run()
+    tenth, first_pass, end = sizes.values()
+    print(f"{MANY:,} conversations: {tenth / MB:.1f} MB after a tenth, {first_pass / MB:.1f} MB after all, "
+          f"{end / MB:.1f} MB at the end")
+    assert end / tenth < RESIDENT_RATIO
 
 
 async def test_ten_times_as_many_conversations(tmp_path: Path) -> None:

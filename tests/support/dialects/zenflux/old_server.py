@@ -55,6 +55,8 @@ class OldServer:
     """The ids that it lists and does not have."""
     seconds: float = 0.0
     """How long it takes for a conversation."""
+    slow: dict[str, float] = field(default_factory=dict)
+    """How much longer it takes for certain ones."""
     url: str = ""
     reads: Counter[str] = field(default_factory=Counter)
     """How often the messages of each conversation were read."""
@@ -74,7 +76,7 @@ class OldServer:
 
     async def messages(self, request: web.Request) -> web.Response:
         found = self._find(request)
-        await asyncio.sleep(self.seconds)
+        await asyncio.sleep(self.seconds + self.slow.get(found.id, 0.0))
         self.reads[found.id] += 1
         offset, limit = int(request.query["offset"]), int(request.query["limit"])
         body = {"code": 200, "data": {"messages": found.messages[offset:offset + limit]}}
