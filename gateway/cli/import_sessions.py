@@ -101,7 +101,7 @@ def import_sessions(
             done = _run_there(into, into_key, order, tell)
         else:
             done = asyncio.run(_run_here(load_settings(config, setting_overrides(data=data)), order, tell))
-    for line in summary(done, is_dry=is_dry):
+    for line in summary(done, order.parts, is_dry=is_dry):
         typer.echo(line)
     is_failed = any(group.counts.get(ResourceOutcome.FAILED) for group in done.groups)
     if is_failed or any(done.counts.get(outcome) for outcome in PROBLEMS):
@@ -218,7 +218,7 @@ def _told(file: Path | None) -> "Iterator[Tell]":
         yield tell
 
 
-def summary(done: "ImportSummary", *, is_dry: bool) -> Iterator[str]:
+def summary(done: "ImportSummary", parts: Sequence[str], *, is_dry: bool) -> Iterator[str]:
     """One line for each outcome that there is, and one for what was lost."""
     from gateway.migration import OUTCOME_TEXTS, RESOURCE_TEXTS, ImportOutcome
 
@@ -226,7 +226,7 @@ def summary(done: "ImportSummary", *, is_dry: bool) -> Iterator[str]:
         if number := done.counts.get(outcome):
             words = OUTCOME_TEXTS[outcome]
             yield f"{number:,} {'to be ' if is_dry and words.startswith('imported') else ''}{words}"
-    if not sum(done.counts.values()) and not done.groups:
+    if SESSIONS in parts and not sum(done.counts.values()):
         yield "The server lists no sessions."
     for group in done.groups:
         for what, number in group.counts.items():
