@@ -26,8 +26,9 @@ def start(file: str) -> None:
             counts[frame.f_code.co_filename, frame.f_code.co_name] += 1
 
     def write(number: int, frame: FrameType | None) -> None:
-        found = [[room_of(path), f"{Path(path).name}:{name}", count] for (path, name), count in counts.items()]
+        seen = dict(counts)  # at once: the next look may come while the rest is done
         counts.clear()
+        found = [[room_of(path), f"{Path(path).name}:{name}", count] for (path, name), count in seen.items()]
         Path(f"{file}.new").write_text(json.dumps(found))
         Path(f"{file}.new").replace(file)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.logging import mask_secrets
-from gateway.ports import Dialect, Frame, FrameCursor, Frames, Framing, Projector, SkippingProjector, StreamOptions
+from gateway.ports import Dialect, Frame, FrameCursor, Frames, Framing, Projector, StreamOptions
 from mappings.language import Table, feature_of
 
 from .trace import FrameTrace, Silence, SilenceNotes, TracedTable, rows_of_frames
@@ -141,12 +141,8 @@ class DialectColumn:
         return (*early, Frame(_encode_item(item), FRAMES_EVENT, record.seq))
 
     def skip(self, record: m.Record) -> None:
-        self._begin(record)
-        projector = self._projector
-        if isinstance(projector, SkippingProjector):
-            projector.skip(record)
-        else:
-            self._items(projector.feed(record))
+        """Make the item that the client has had: what the projector holds back after it is part of the next one."""
+        self.feed(record)
 
     def flush(self, now: float) -> Frames:
         return self._released(now)

@@ -262,6 +262,30 @@ async def test_a_stream_that_is_resumed_anywhere_equals_one_that_was_not(console
         assert by_column([*first, *rest]) == whole, place
 
 
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_a_column_that_is_resumed_after_any_record_goes_on_with_all_origins(
+    console: ConsoleClient, name: str,
+) -> None:
+    session = await console.create()
+    records = await console.talk(session, TALK)
+    path = f"/sessions/{session}/stream?columns={name}"
+    whole = await column_after(console, path, "", len(records))
+    for place, event in enumerate(whole[:-1], start=1):
+        rest = await column_after(console, path, event.id, len(records))
+        assert [one.data for one in rest] == [one.data for one in whole[place:]], event.id
+
+
+async def column_after(console: ConsoleClient, path: str, last: str, heads: int) -> list[Event]:
+    """The events of one column after that one, up to the record `heads`."""
+    found = list[Event]()
+    async with console.events(path, last) as events:
+        async for event in events:
+            found.append(event)
+            if event.data["seq"] == heads and event.data["due"] is None:
+                break
+    return found
+
+
 async def test_what_is_seen_live_is_what_is_read_later(console: ConsoleClient) -> None:
     session = await console.create()
     live = asyncio.create_task(collected(console, session, 28))
