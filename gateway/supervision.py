@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from typing import Any
 
 
 async def exception_of(work: Coroutine[object, None, None]) -> BaseException | None:
@@ -22,3 +23,9 @@ async def keep_running(
     """Run the loop until it returns; if it raises something, call `failed` and run it again."""
     while (error := await exception_of(loop())) is not None:
         failed(error)
+
+
+def take_error(task: "asyncio.Future[Any]") -> None:
+    """A callback for a task that clients wait for behind a shield: if all of them leave, its error is not reported."""
+    if not task.cancelled():
+        task.exception()

@@ -10,6 +10,7 @@ from gateway.engine import Hub, Runtime, SessionCache, SessionTable
 from gateway.errors import GatewayError, Overloaded
 from gateway.storage.log.redis import LeaseLost, SharedLog
 from gateway.storage.redis import RedisClient, RedisUnreachable, read_claim, read_session_ids
+from gateway.supervision import take_error
 
 from .membership import Leases
 from .stream_relay import SessionChannels, StreamRelay
@@ -161,6 +162,7 @@ class Claims:
         if claiming is None:
             claiming = self._claiming[session_id] = asyncio.ensure_future(self._claim(session_id))
             claiming.add_done_callback(lambda done: self._claiming.pop(session_id, None))
+            claiming.add_done_callback(take_error)
         return await asyncio.shield(claiming)
 
     async def _claim(self, session_id: str) -> str | None:

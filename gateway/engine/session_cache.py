@@ -9,6 +9,7 @@ from typing import Protocol
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ports import Backend, EventLog
+from gateway.supervision import take_error
 
 from .recovery import apply_records, restore_idle, restore_running
 from .runtime import Runtime, TurnTracer
@@ -199,6 +200,7 @@ class SessionCache:
         if loading is None:
             loading = self._loading[session_id] = asyncio.ensure_future(self._load(session_id))
             loading.add_done_callback(lambda done: self._loading.pop(session_id, None))
+            loading.add_done_callback(take_error)
         found = await asyncio.shield(loading)
         if found is None or self.table.get(session_id) is found:
             return found
@@ -272,6 +274,7 @@ class SessionCache:
         Raises `Conflict` if `head` is given and is not its last record any more.
         """
         deletion = self._deletions[session.view.session_id] = asyncio.ensure_future(self._delete(session, head))
+        deletion.add_done_callback(take_error)
         await asyncio.shield(deletion)
 
     async def _delete(self, session: Session, head: int | None) -> None:

@@ -12,6 +12,7 @@ from aiohttp import web
 from gateway.errors import Conflict, GatewayError, Invalid, OutcomeUnknown
 from gateway.logging import get_logger
 from gateway.ports import ANONYMOUS, CURRENT_IDEMPOTENCY_KEY, IdempotencyKey, ResponseStore, StoredResponse
+from gateway.supervision import take_error
 
 from .file_transfer import FORM_DIGEST, digest_form
 from .json_io import read_bytes
@@ -100,7 +101,7 @@ class Idempotency:
         entry = self._going[place] = RunningRequest()
         # A client that disconnects does not cancel its request: its retry gets the response.
         task = asyncio.ensure_future(self._first(place, entry, digest, request, handler))
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        task.add_done_callback(take_error)
         return await asyncio.shield(task)
 
     async def _first(

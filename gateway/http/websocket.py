@@ -12,6 +12,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from gateway.errors import Invalid, Overloaded
 from gateway.ports import ANONYMOUS, Subscription
 from gateway.quotas import Quotas
+from gateway.supervision import take_error
 
 from .backpressure import RESTART_CLOSE, ClientStalled, frame_batches, websocket_close_reason
 from .security import OPEN_REQUEST, OWNER, REVOKED_MESSAGE
@@ -240,7 +241,7 @@ async def _serve(
 def close_revoked(ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
     """Tell the client that its key was revoked, and close the connection even if the client does not read."""
     goodbye = asyncio.create_task(ws.close(code=WSCloseCode.POLICY_VIOLATION, message=REVOKED_MESSAGE, drain=False))
-    goodbye.add_done_callback(lambda done: done.cancelled() or done.exception())
+    goodbye.add_done_callback(take_error)
     if transport is not None:
         asyncio.get_running_loop().call_later(REVOKED_CLOSE_SECONDS, transport.abort)
 

@@ -28,6 +28,7 @@ from gateway.ports import (
     Subscription,
 )
 from gateway.quotas import SYSTEM_OWNER
+from gateway.supervision import take_error
 
 from .past_records import KEPT_ID, Destination, Origin, count_turns, make_records
 
@@ -95,6 +96,7 @@ class Adopter:
         if task is None:
             task = self._running[asked] = asyncio.create_task(self._adopt(sources, session_id), name="adoption")
             task.add_done_callback(lambda done: self._running.pop(asked, None))
+            task.add_done_callback(take_error)
         try:
             await asyncio.shield(task)
         except NotFound:

@@ -10,6 +10,7 @@ import structlog
 
 from gateway.errors import GatewayError
 from gateway.ports import KEY_PREFIX, AsyncKeyTable, Audit, Caller, Clock, Key, Keys, KeyUse, with_use
+from gateway.supervision import take_error
 
 from .keys import (
     KeyRule,
@@ -134,7 +135,7 @@ class KeyService:
         """Return after the store was read by a query that began after this call; concurrent callers share one query."""
         if self._next_look is None:
             self._next_look = asyncio.create_task(self._look(), name="look for a key")
-            self._next_look.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._next_look.add_done_callback(take_error)
         await asyncio.shield(self._next_look)
 
     async def _look(self) -> None:

@@ -13,6 +13,7 @@ from gateway.errors import GatewayError, RateLimited, Unauthenticated
 from gateway.logging import get_logger
 from gateway.ports import TokenBuckets
 from gateway.quotas import LimitRefusals
+from gateway.supervision import take_error
 
 from .auth import OWNER, Handler, bearer_token
 
@@ -123,6 +124,7 @@ class RateLimiter:
             if asking is None:
                 asking = self._asking[owner] = asyncio.ensure_future(self._ask(owner, rate, size, shared))
                 asking.add_done_callback(lambda done: self._asking.pop(owner, None))
+                asking.add_done_callback(take_error)
             if wait := await asyncio.shield(asking):
                 return wait
             if asyncio.get_running_loop().time() < self._alone_until:

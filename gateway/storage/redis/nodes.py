@@ -8,6 +8,8 @@ import structlog
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisError
 
+from gateway.supervision import take_error
+
 from .address import Place, RedisAddress
 from .connection import Command, CommandRefused, RedisConnection, RedisUnreachable, unreachable_error
 from .lines import load_commands
@@ -173,7 +175,7 @@ class ClusterNodes:
     def _refreshed(self) -> asyncio.Task[None]:
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh(), name="redis cluster slots")
-            self._refreshing.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._refreshing.add_done_callback(take_error)
         return self._refreshing
 
     async def refresh(self) -> None:

@@ -296,7 +296,7 @@ class WorldLoop(asyncio.BaseEventLoop):
         return task
 
     def _note_error(self, loop: asyncio.AbstractEventLoop, found: dict[str, Any]) -> None:
-        if self._is_over:
+        if self._is_over or "client_connection" in found:  # a client of the world that was stopped left it behind
             return
         error = found.get("exception")
         task = found.get("task") or found.get("future")

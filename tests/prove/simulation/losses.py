@@ -81,6 +81,7 @@ class LossDay:
         await world.conversation.stop()
         await asyncio.sleep(0.5)
         await self._start()
+        world.network.is_calm = True
         for server in world.servers:
             await server.is_ready.wait()
         await asyncio.sleep(4 * world.plan.lease + 5)
