@@ -75,12 +75,13 @@ class Steadiness:
         self.kept = kept
 
     def prepare(self) -> bool:
-        """Make the environment of every tree; what is downloaded is not part of any run."""
-        for tree in self.trees:
-            print(f"Python {tree.version}: making the environment", flush=True)
-            if not self._run(tree, "venv", self.logs / f"venv-{tree.folder.name}.log")[0]:
-                return False
-        return True
+        """Make the environment of every tree, a few at a time; what is downloaded is not part of any run."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return all(pool.map(self._prepare, self.trees))
+
+    def _prepare(self, tree: Tree) -> bool:
+        print(f"Python {tree.version}: making the environment", flush=True)
+        return self._run(tree, "venv", self.logs / f"venv-{tree.folder.name}.log")[0]
 
     def run(self, batches: Sequence[Batch], until: float) -> bool:
         """Whether all runs were green."""
