@@ -291,7 +291,11 @@ class SessionCache:
             self.table.remove(session_id)
         finally:
             del self._deletions[session_id]
-        await self._runtime.cleanup.session_deleted(session_id)
+        try:
+            await self._runtime.cleanup.session_deleted(session_id)
+        except Overloaded as error:
+            raise OutcomeUnknown(
+                f"the session is deleted; it is not known whether its files and links are: {error.message}") from None
 
 
 async def wait_until_stored(log: EventLog, session_id: str, seq: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 import gateway.model as m
-from gateway.errors import Busy, Conflict, NotFound
+from gateway.errors import Busy, Conflict, NotFound, OutcomeUnknown, Overloaded
 from gateway.ports import BackendEvent, Turn
 from tests.support.engine.engine_fixture import EngineFixture, FunctionBackend, RecordedCleanup, lawful, names
 
@@ -68,3 +68,17 @@ async def test_what_belongs_to_a_session_is_put_away_with_it(stage: EngineFixtur
     await stage.service.delete("ann", session.view.session_id)
     assert cleanup.deleted == [session.view.session_id]
     assert stage.runtime.replacement_backends == {}
+
+
+async def test_a_deletion_whose_cleanup_fails_is_no_refusal() -> None:
+    """Redis stopped between the two: the session is gone, and a refusal would say that nothing has happened."""
+    class Unreachable:
+        async def session_deleted(self, session_id: str) -> None:
+            raise Overloaded("nothing can be stored just now")
+
+    stage = EngineFixture(play, cleanup=Unreachable())
+    session_id = (await stage.session()).view.session_id
+    with pytest.raises(OutcomeUnknown, match="the session is deleted"):
+        await stage.service.delete("", session_id)
+    with pytest.raises(NotFound):
+        await stage.service.get("", session_id)
