@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,19 @@ from tests.prove.crash.client_base import BROKEN, PATIENCE, CrashRun, DialectCli
 from tests.prove.crash.expected_streams import projected_frames
 from tests.prove.crash.history import ConnectionHistory
 from tests.support.dialect_tables import dialect
+
+
+async def result_unless(gone: asyncio.Event, call: Coroutine[object, None, Any]) -> Any:
+    """The answer to a call; `EOFError` if the connection is gone first, which the library does not tell who waits."""
+    calling, leaving = asyncio.ensure_future(call), asyncio.ensure_future(gone.wait())
+    try:
+        await asyncio.wait([calling, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if gone.is_set():
+            raise EOFError("the server has gone")
+        return calling.result()
+    finally:
+        calling.cancel()
+        leaving.cancel()
 
 
 class CrashListener:
@@ -50,7 +63,7 @@ class CrashListener:
             await sio.connect(self.world.address, transports=["websocket"], wait_timeout=PATIENCE)
             for session in sessions:
                 wanted = {"session_id": session, "after_sequence": self.numbers.get(session, 0), "resume": True}
-                ack = await sio.call("session:subscribe", wanted, timeout=PATIENCE)
+                ack = await result_unless(gone, sio.call("session:subscribe", wanted, timeout=PATIENCE))
                 if isinstance(ack, dict) and ack.get("status") == "error":
                     raise ConnectionError(f"refused: {ack}")
             self.sio = sio
@@ -58,13 +71,13 @@ class CrashListener:
             self.there.set()
             await gone.wait()
         finally:
-            self.sio = None
+            is_subscribed, self.sio = self.sio is sio, None
             self.there.clear()
             self.gone.set()
             for session, things in heard.items():
-                self.world.history.hearings.append(
-                    ConnectionHistory(self.name, session, "blade", tuple(things), after[session])
-                )
+                if things or is_subscribed:  # a connection that was lost while it was made has listened to nothing
+                    self.world.history.hearings.append(
+                        ConnectionHistory(self.name, session, "blade", tuple(things), after[session]))
             with suppress(*BROKEN):
                 await sio.disconnect()
             await sio.shutdown()
@@ -111,16 +124,8 @@ class CrashClient(DialectClient):
         sio = self.ear.sio
         if sio is None:
             raise EOFError("the server has gone")
-        call = sio.call("chat:send", {"session_id": self.session, "message": "", **said}, timeout=PATIENCE)
-        calling, leaving = asyncio.ensure_future(call), asyncio.ensure_future(self.ear.gone.wait())
-        try:
-            await asyncio.wait([calling, leaving], return_when=asyncio.FIRST_COMPLETED)
-            if self.ear.sio is None:
-                raise EOFError("the server has gone")
-            ack = calling.result()
-        finally:
-            calling.cancel()
-            leaving.cancel()
+        request = {"session_id": self.session, "message": "", **said}
+        ack = await result_unless(self.ear.gone, sio.call("chat:send", request, timeout=PATIENCE))
         if "does not wait for an answer" in str(ack) and "askuser_answer" in said:
             await asyncio.sleep(0.2)  # an answer that was in doubt has been taken, and is not in the log yet
             return False
