@@ -112,6 +112,15 @@ def test_whoever_asks_for_more_than_a_proof_does_waits_for_it(tree: ProofTree) -
     assert prove.Plan(tree.root, [alpha], minutes=5, further=["--seeds", "2000"]).limit(alpha, 5) == 5
 
 
+def test_two_names_after_one_only_are_no_words_for_the_first(
+    tree: ProofTree, capsys: pytest.CaptureFixture[str],
+) -> None:
+    tree.add("alpha")
+    tree.add("beta")
+    assert prove.main(["--only", "alpha", "beta"], tree.root) == 2
+    assert capsys.readouterr().err == "make prove: beta: write --only before each name\n"
+
+
 def test_an_unknown_name_gets_the_nearest(tree: ProofTree, capsys: pytest.CaptureFixture[str]) -> None:
     tree.add("steadiness")
     tree.add("soak")

@@ -199,6 +199,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             raise _Misused("there is nothing to run")
         if further and len(chosen) != 1:
             raise _Misused(f"{' '.join(further)}: words for one proof; name the proof with --only")
+        if others := [word for word in unknown if word in {proof.name for proof in proofs}]:
+            raise _Misused(f"{' '.join(others)}: write --only before each name")
         if options.minutes is not None and options.minutes <= 0:
             raise _Misused("--minutes: more than 0")
     except (_Misused, InvalidProofs) as error:
