@@ -21,6 +21,11 @@ Run = Callable[..., Result]
 PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
 
 
+def complaints(stderr: str) -> str:
+    """What a command says beside its progress, which it tells once a second: a busy machine takes longer."""
+    return re.sub(r"^[0-9]+ things looked at\n", "", stderr, flags=re.MULTILINE)
+
+
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(tmp_path_factory.mktemp("old"), dialects={name: {} for name in DIALECTS}) as served:
@@ -38,10 +43,10 @@ def url(old: Running, name: str) -> str:
 def test_the_sessions_of_a_server_in_every_dialect(dragoman: Run, old: Running, home: Path, name: str) -> None:
     words = ("import", "--from", name, url(old, name), "--report", "report.jsonl")
     tried = dragoman(*words, "--dry-run")
-    assert (tried.exit_code, tried.stderr) == (0, "")
+    assert (tried.exit_code, complaints(tried.stderr)) == (0, "")
     assert tried.stdout.startswith("2 to be imported\n")
     done = dragoman(*words)
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.exit_code, complaints(done.stderr)) == (0, "")
     assert done.stdout.startswith("2 imported\n")
     with open_log_file(home / "data" / "dragoman.db") as file:
         stored = {head.session_id for head in file.heads()}
@@ -99,7 +104,7 @@ def test_a_running_gateway_is_named(dragoman: Run, old: Running, home: Path) -> 
         assert "name the running gateway with --into" in refused.stderr
         (home / "report.jsonl").unlink()
         done = dragoman(*words, "--into", new.address)
-        assert (done.exit_code, done.stderr) == (0, "")
+        assert (done.exit_code, complaints(done.stderr)) == (0, "")
         assert done.stdout.startswith("2 imported\n")
         assert [line["outcome"] for line in lines(home)[:2]] == ["imported"] * 2
         again = dragoman(*words, "--into", new.address)
@@ -116,7 +121,7 @@ def test_servers_that_share_a_redis(dragoman: Run, old: Running, home: Path) -> 
     words = ("import", "--from", "aap", url(old, "aap"))
     with running(home, **shared) as new:
         done = dragoman(*words)
-        assert (done.exit_code, done.stderr) == (0, "")
+        assert (done.exit_code, complaints(done.stderr)) == (0, "")
         assert done.stdout.startswith("2 imported\n")
         listed = dragoman("sessions", new.address)
         assert "First one" in listed.stdout

@@ -13,7 +13,7 @@ from tests.support.dialect_tables import dialect as dialect_of
 from tests.support.gateway_server import Served, reloadable, serving, until
 from tests.support.migration.old_server import ANSWERS, TOOLS, gateway
 
-WORDS = ("/slow 5 {}", "/ask {}", "{}")
+WORDS = ("/slow 200 {}", "/ask {}", "{}")
 """A third of the turns runs at the moment of the change, a third waits for people, and a third may be over."""
 SESSIONS = 12
 
