@@ -91,11 +91,15 @@ async def test_nobody_is_named_while_the_loop_turns() -> None:
 
 
 class Looking(LoopWatchdog):
-    """One that lets a test wait until it has looked."""
+    """One that looks when a test lets it, and tells when it has looked."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
-        self.looked = threading.Event()
+        self.may_look, self.looked = threading.Event(), threading.Event()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
+        assert self.may_look.wait(300)
+        super()._watch(loop, ident)
 
     def _report(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
         super()._report(loop, ident)
@@ -108,6 +112,7 @@ async def test_somebody_else_who_blocks_is_not_blamed_on_the_agent(tmp_path: Pat
     backend._watchdog = looking
     async with FunctionTurns(backend) as turn:
         await until(lambda: looking._running)
+        looking.may_look.set()  # not before: a machine that is busy may keep the agent's own first step for long
         assert looking.looked.wait(300), "it has looked, while the test itself blocked the loop"
         assert not turn.of(BLOCKS)
         turn.session.submit([m.Interrupt()])
